@@ -20,8 +20,24 @@ struct qn_memory {
 	/* of a process */
 	struct page **pages;
 	unsigned long page_count;
-	struct mm_struct *mm; /* the mm whose locked_vm was charged */
+	struct mm_struct *mm; /* the mm whose pinned_vm was charged */
 };
+
+/* By atomics: memory is put under port->alive and port->lock, which are taken with mmap_lock held. */
+static void uncharge(struct mm_struct *mm, unsigned long page_count)
+{
+	atomic64_sub(page_count, &mm->pinned_vm);
+}
+
+static int charge(struct mm_struct *mm, unsigned long page_count)
+{
+	s64 pinned = atomic64_add_return(page_count, &mm->pinned_vm);
+
+	if (pinned <= rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT || capable(CAP_IPC_LOCK))
+		return 0;
+	uncharge(mm, page_count);
+	return -ENOMEM;
+}
 
 static void memory_release(struct kref *ref)
 {
@@ -31,7 +47,7 @@ static void memory_release(struct kref *ref)
 		dma_free_attrs(memory->dev, memory->bytes, memory->base, memory->address, DMA_ATTR_FORCE_CONTIGUOUS);
 	if (memory->pages) {
 		unpin_user_pages_dirty_lock(memory->pages, memory->page_count, true);
-		account_locked_vm(memory->mm, memory->page_count, false);
+		uncharge(memory->mm, memory->page_count);
 		mmdrop(memory->mm);
 		kvfree(memory->pages);
 	}
@@ -108,13 +124,13 @@ static int pin(struct qn_memory *memory, u64 address)
 
 	if (count > INT_MAX)
 		return -EINVAL;
-	error = account_locked_vm(mm, count, true);
+	error = charge(mm, count);
 	if (error)
 		return error;
 	memory->pages = kvmalloc_array(count, sizeof(*memory->pages), GFP_KERNEL);
 	if (!memory->pages) {
 		error = -ENOMEM;
-		goto uncharge;
+		goto uncharge_mm;
 	}
 	while (pinned < count) {
 		long now = pin_user_pages_fast(address + (pinned << PAGE_SHIFT), count - pinned,
@@ -138,8 +154,8 @@ unpin:
 	unpin_user_pages(memory->pages, pinned);
 	kvfree(memory->pages);
 	memory->pages = NULL;
-uncharge:
-	account_locked_vm(mm, count, false);
+uncharge_mm:
+	uncharge(mm, count);
 	return error;
 }
 

@@ -6,6 +6,7 @@
   iommu     the same with ordinary memory, which an IOMMU puts together; the others have a huge page and no IOMMU
   stress    the same machine: both sides at once, processes killed
   pair      two machines: the promises of kernel/uapi/quoit_ntb.h, every byte compared
+  beside    one machine: clients of one port beside each other
   dma       two machines, each with the DMA engine of a PLX switch under Linux's own plx_dma, which is slow and fails now
             and then: what the module copies, every byte compared; the link lost and processes killed meanwhile
   fuzz      one machine: random calls on both ends for some seconds, by processes that are killed
@@ -521,6 +522,7 @@ TESTS = {
     "iommu": Test(["vm_port_test"], "vm_port_test $ARGS", BOTH, has_iommu=True),
     "stress": Test(["vm_port_stress_test"], "vm_port_stress_test $ARGS", BOTH),
     "pair": Test(["vm_port_pair"], "vm_port_pair /dev/ntb0 $END", PAIR, registers_max=2 * NAPS + 6000),
+    "beside": Test(["vm_port_beside"], "vm_port_beside /dev/ntb0 /dev/ntb1", BOTH, has_iommu=True),
     "dma": Test(["vm_port_dma"], "vm_port_dma /dev/ntb0 $END late failing", PAIR, engine=SLOW, modules=DMA_MODULES),
     "dma_fast": Test(["vm_port_dma"], "vm_port_dma /dev/ntb0 $END", PAIR, engine=[], modules=DMA_MODULES),
     "dma_fuzz": Test(["vm_port_fuzz"], "vm_port_fuzz /dev/ntb0 /dev/ntb1 $ARGS", BOTH, engine=SLOW, modules=DMA_MODULES),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* port_check.h - what the programs of two machines have in common that test /dev/ntbN itself (port_pair, port_dma). A
- * check that fails ends the program, with the line and the condition. */
+/* port_check.h - what the programs have in common that test /dev/ntbN itself (port_pair, port_dma, port_beside). A check
+ * that fails ends the program, with the line and the condition. */
 #ifndef TESTS_VM_PORT_CHECK_H
 #define TESTS_VM_PORT_CHECK_H
 
@@ -73,6 +73,15 @@ static inline struct quoit_ntb_link bring_up(int port, int on_link)
 static inline int make_memory(int port, uint64_t bytes)
 {
     struct quoit_ntb_memory wanted = {.bytes = bytes};
+    int fd = ioctl(port, QUOIT_NTB_MEMORY, &wanted);
+    CHECK(fd >= 0);
+    return fd;
+}
+
+/* Memory of this process, whole pages. */
+static inline int pin(int port, void *base, uint64_t bytes)
+{
+    struct quoit_ntb_memory wanted = {.address = (uintptr_t)base, .bytes = bytes};
     int fd = ioctl(port, QUOIT_NTB_MEMORY, &wanted);
     CHECK(fd >= 0);
     return fd;

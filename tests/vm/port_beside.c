@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Aim: clients of one port do not disturb each other, and calls that meet do not wait for each other for ever. Method: one
+ * machine with both ends of a link; each check is a process of its own with a limit of time.
+ *
+ * Use: port_beside DEVICE DEVICE
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/wait.h>
+
+#include "port_check.h"
+
+#define PORTS        2
+#define PAGE_BYTES   4096u
+#define RACE_S       8
+#define LIMIT_S      80 /* of one check */
+#define MAPPED_LEAST 100
+
+static int open_port(const char *device)
+{
+    int port = open(device, O_RDWR | O_CLOEXEC);
+    CHECK(port >= 0);
+    return port;
+}
+
+static char *make_pages(uint64_t bytes)
+{
+    char *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(base != MAP_FAILED);
+    return base;
+}
+
+static void lease_page(int port)
+{
+    struct quoit_ntb_lease lease = {.window = 0, .bytes = PAGE_BYTES};
+    CHECK(ioctl(port, QUOIT_NTB_LEASE, &lease) == 0);
+}
+
+struct mapper {
+    int port;
+    _Atomic bool is_over;
+    uint64_t count;
+};
+
+static void *map_again_and_again(void *arg)
+{
+    struct mapper *self = arg;
+    for (; !self->is_over; self->count++) {
+        volatile char *page = map(self->port, PAGE_BYTES, QUOIT_NTB_OUTBOUND(0));
+        *page = 1;
+        munmap((void *)(uintptr_t)page, PAGE_BYTES);
+    }
+    return NULL;
+}
+
+/* The last user of pinned memory is a window, which gives it back while another thread maps. */
+static void check_release_beside_map(const char *const *devices)
+{
+    struct mapper mapper = {.port = open_port(devices[0])};
+    char *page = make_pages(PAGE_BYTES);
+    uint64_t count = 0;
+    pthread_t thread;
+    lease_page(mapper.port);
+    CHECK(pthread_create(&thread, NULL, map_again_and_again, &mapper) == 0);
+    for (double end_s = now_s() + RACE_S; now_s() < end_s; count++) {
+        int memory = pin(mapper.port, page, PAGE_BYTES);
+        expose(mapper.port, memory, PAGE_BYTES);
+        close(memory);
+        expose(mapper.port, -1, 0);
+    }
+    mapper.is_over = true;
+    pthread_join(thread, NULL);
+    printf("%llu releases beside %llu mappings\n", (unsigned long long)count, (unsigned long long)mapper.count);
+    CHECK(count >= MAPPED_LEAST && mapper.count >= MAPPED_LEAST);
+}
+
+struct check {
+    const char *name;
+    void (*run)(const char *const *devices);
+};
+
+static const struct check checks[] = {
+    {"release beside map", check_release_beside_map},
+};
+
+/* A process that hangs in the kernel cannot be killed: it is left. */
+static bool passes(const struct check *check, const char *const *devices)
+{
+    int status;
+    fflush(stdout);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        check->run(devices);
+        exit(0);
+    }
+    for (double end_s = now_s() + LIMIT_S; now_s() < end_s; usleep(10000))
+        if (waitpid(child, &status, WNOHANG) == child) {
+            bool is_good = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+            printf("%s: %s\n", check->name, is_good ? "passed" : "failed");
+            return is_good;
+        }
+    printf("%s: not over in %d s\n", check->name, LIMIT_S);
+    return false;
+}
+
+int main(int argc, char **argv)
+{
+    CHECK(argc == PORTS + 1);
+    const char *const devices[PORTS] = {argv[1], argv[2]};
+    bool is_good = true;
+    for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++)
+        is_good &= passes(&checks[i], devices);
+    printf("port_beside: %s\n", is_good ? "passed" : "failed");
+    return is_good ? 0 : 1;
+}
