@@ -193,6 +193,16 @@ static void holder_free(struct kref *ref)
 	kfree(container_of(ref, struct qn_holder, ref));
 }
 
+static bool has_window(struct qn_port *port, const struct qn_holder *holder)
+{
+	u32 window;
+
+	for (window = 0; window < port->inbound_count; window++)
+		if (port->inbound[window].holder == holder)
+			return true;
+	return false;
+}
+
 /* The client keeps its own holder too: other threads of it may be reading there. */
 static int join(struct qn_client *client, struct qn_client *other)
 {
@@ -205,7 +215,7 @@ static int join(struct qn_client *client, struct qn_client *other)
 	if (other->holder == holder)
 		return 0;
 	if (holder != client->own || holder->client_count > 1 || holder->bits || !list_empty(&holder->ranges) ||
-	    holder->wishes_link)
+	    holder->wishes_link || has_window(port, holder))
 		return -EBUSY;
 	spin_lock_irqsave(&port->event_lock, flags);
 	kref_get(&other->holder->ref);

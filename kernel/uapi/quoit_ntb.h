@@ -161,7 +161,8 @@ struct quoit_ntb_done {
  * ACCEPT: the epoch to work in, 0: any; ENOLINK: the link is not up in it. MEMORY returns a descriptor. RING sets bits
  * at the peer. DOORBELL: the own bits that are set, of those leased. All bits start masked; a bit that fired does so
  * again when it has been cleared. UNMASK signals at once what is set already. SCRATCHPAD reads this side's word,
- * SCRATCHPAD_PEER writes the peer's. JOIN: a client of the same port, by its descriptor; EBUSY: this client has leases.
+ * SCRATCHPAD_PEER writes the peer's. JOIN: a client of the same port, by its descriptor; EBUSY: this client has leases,
+ * a translation or a wish for the link.
  */
 #define QUOIT_NTB_INFO             _IOR('N', 0x60, struct quoit_ntb_info)
 #define QUOIT_NTB_LINK             _IOWR('N', 0x61, struct quoit_ntb_link)

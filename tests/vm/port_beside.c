@@ -75,12 +75,27 @@ static void check_release_beside_map(const char *const *devices)
     CHECK(count >= MAPPED_LEAST && mapper.count >= MAPPED_LEAST);
 }
 
+/* A window that a client has set would belong to nobody once the client has joined another one. */
+static void check_join_with_window(const char *const *devices)
+{
+    int port = open_port(devices[0]), other = open_port(devices[0]);
+    int memory = pin(port, make_pages(PAGE_BYTES), PAGE_BYTES);
+    struct quoit_ntb_inbound set = {.memory_fd = memory, .window = 1, .bytes = PAGE_BYTES}, back = {.window = 1};
+    CHECK(ioctl(other, QUOIT_NTB_WINDOW, &set) == 0);
+    CHECK(fails_with(ioctl(other, QUOIT_NTB_JOIN, &port), EBUSY));
+    CHECK(ioctl(other, QUOIT_NTB_WINDOW, &back) == 0);
+    CHECK(ioctl(other, QUOIT_NTB_JOIN, &port) == 0);
+    CHECK(ioctl(other, QUOIT_NTB_WINDOW, &set) == 0); /* of both */
+    CHECK(ioctl(port, QUOIT_NTB_WINDOW, &back) == 0);
+}
+
 struct check {
     const char *name;
     void (*run)(const char *const *devices);
 };
 
 static const struct check checks[] = {
+    {"join with a window", check_join_with_window},
     {"release beside map", check_release_beside_map},
 };
 

@@ -36,6 +36,11 @@ static inline double now_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
+static inline int fails_with(int result, int error)
+{
+    return result < 0 && errno == error;
+}
+
 static inline void await_word(volatile uint64_t *word, uint64_t value)
 {
     double end_s = now_s() + PATIENCE_S;

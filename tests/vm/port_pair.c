@@ -26,11 +26,6 @@
 #define NAPS     3000 /* machines.py knows it too */
 #define BIT      2u
 
-static int fails_with(int result, int error)
-{
-    return result < 0 && errno == error;
-}
-
 static unsigned char pattern(size_t at)
 {
     return (unsigned char)(at * 7 + at / 251 + 3);
