@@ -251,18 +251,23 @@ static int look_at_link(struct qn_client *client, struct quoit_ntb_link *link)
 	return 0;
 }
 
+/* The client's own mappings change with it: no fault fills them meanwhile. */
 static int accept_epoch(struct qn_client *client, u32 epoch)
 {
 	struct qn_port *port = client->port;
 	unsigned long flags;
 	int error = -ENOLINK;
 
+	filemap_invalidate_lock(client->inode->i_mapping);
 	spin_lock_irqsave(&port->event_lock, flags);
 	if (!epoch || (port->is_up && port->epoch == epoch)) {
 		client->accepted_epoch = epoch;
 		error = 0;
 	}
 	spin_unlock_irqrestore(&port->event_lock, flags);
+	if (!error)
+		qn_revoke(client);
+	filemap_invalidate_unlock(client->inode->i_mapping);
 	return error;
 }
 
@@ -427,6 +432,8 @@ static long call(struct qn_client *client, unsigned int command, union qn_argume
 		return 0;
 	case QUOIT_NTB_LINK:
 		return look_at_link(client, &argument->link);
+	case QUOIT_NTB_ACCEPT:
+		return accept_epoch(client, argument->epoch);
 	case QUOIT_NTB_LEASE:
 		mutex_lock(&port->lock);
 		result = lease(client, &argument->lease);
@@ -472,21 +479,6 @@ static long create_memory(struct qn_port *port, const struct quoit_ntb_memory *w
 	return result;
 }
 
-/* Mappings change with it: no fault runs meanwhile. */
-static long accept(struct qn_client *client, u32 epoch)
-{
-	struct qn_port *port = client->port;
-	long result = -ENODEV;
-
-	down_write(&port->alive);
-	if (!port->is_gone)
-		result = accept_epoch(client, epoch);
-	if (!result)
-		qn_revoke(port);
-	up_write(&port->alive);
-	return result;
-}
-
 static long join_file(struct qn_client *client, s32 fd)
 {
 	struct file *file = fget(fd);
@@ -518,8 +510,6 @@ static long client_ioctl(struct file *file, unsigned int command, unsigned long 
 		return -EFAULT;
 	if (command == QUOIT_NTB_MEMORY)
 		return create_memory(port, &argument.memory);
-	if (command == QUOIT_NTB_ACCEPT)
-		return accept(client, argument.epoch);
 	if (command == QUOIT_NTB_JOIN)
 		return join_file(client, argument.fd);
 	down_read(&port->alive);
@@ -545,6 +535,7 @@ static vm_fault_t outbound_fault(struct vm_fault *fault)
 	vm_fault_t result = VM_FAULT_SIGBUS;
 
 	down_read(&port->alive);
+	filemap_invalidate_lock_shared(client->inode->i_mapping);
 	if (port->is_gone || !qn_client_is_current(client)) {
 		result = vmf_insert_pfn(vma, fault->address & PAGE_MASK, page_to_pfn(client->sink));
 		goto release;
@@ -557,8 +548,14 @@ static vm_fault_t outbound_fault(struct vm_fault *fault)
 		if (vmf_insert_pfn(vma, at, pfn + ((at - vma->vm_start) >> PAGE_SHIFT)) != VM_FAULT_NOPAGE)
 			break; /* the page that faulted is mapped */
 release:
+	filemap_invalidate_unlock_shared(client->inode->i_mapping);
 	up_read(&port->alive);
 	return result;
+}
+
+void qn_revoke(struct qn_client *client)
+{
+	unmap_mapping_range(client->inode->i_mapping, 0, QUOIT_NTB_STATE, 1);
 }
 
 static const struct vm_operations_struct outbound_operations = {
@@ -601,6 +598,7 @@ static int client_mmap(struct file *file, struct vm_area_struct *vma)
 
 static void client_free(struct qn_client *client)
 {
+	iput(client->inode);
 	if (client->sink)
 		__free_page(client->sink);
 	if (client->holder != client->own)
@@ -621,7 +619,8 @@ static int client_open(struct inode *inode, struct file *file)
 	client->own = holder_new();
 	client->holder = client->own;
 	client->sink = alloc_page(GFP_KERNEL | __GFP_ZERO);
-	if (!client->own || !client->sink) {
+	client->inode = qn_inode_new();
+	if (!client->own || !client->sink || !client->inode) {
 		client_free(client);
 		return -ENOMEM;
 	}
@@ -635,7 +634,7 @@ static int client_open(struct inode *inode, struct file *file)
 	spin_unlock_irqrestore(&port->event_lock, flags);
 	mutex_unlock(&port->lock);
 	file->private_data = client;
-	file->f_mapping = port->inode->i_mapping;
+	file->f_mapping = client->inode->i_mapping;
 	return 0;
 }
 

@@ -100,6 +100,7 @@ static void publish(struct qn_port *port)
 /* No call and no fault of a client runs meanwhile. Mappings are filled again by faults, according to the new state. */
 static void change(struct qn_port *port, bool is_up)
 {
+	struct qn_client *client;
 	unsigned long flags;
 
 	spin_lock_irqsave(&port->event_lock, flags);
@@ -107,10 +108,9 @@ static void change(struct qn_port *port, bool is_up)
 	if (is_up)
 		port->epoch++;
 	spin_unlock_irqrestore(&port->event_lock, flags);
-	qn_revoke(port);
+	list_for_each_entry(client, &port->clients, node)
+		qn_revoke(client);
 	if (!is_up) {
-		struct qn_client *client;
-
 		list_for_each_entry(client, &port->clients, node)
 			qn_copy_end(client);
 		if (port->flush)

@@ -21,7 +21,7 @@ MODULE_VERSION("0.1");
 
 static DEFINE_IDA(port_numbers);
 struct workqueue_struct *qn_works;
-static struct vfsmount *inodes; /* the pseudo file system of the ports' inodes */
+static struct vfsmount *inodes; /* the pseudo file system of the clients' inodes */
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
 #define qn_eventfd_signal(context) eventfd_signal(context)
@@ -33,7 +33,6 @@ static void port_release(struct kref *ref)
 {
 	struct qn_port *port = container_of(ref, struct qn_port, ref);
 
-	iput(port->inode);
 	ida_free(&port_numbers, port->index);
 	free_page((unsigned long)port->state);
 	kfree(port);
@@ -42,6 +41,13 @@ static void port_release(struct kref *ref)
 void qn_port_put(struct qn_port *port)
 {
 	kref_put(&port->ref, port_release);
+}
+
+struct inode *qn_inode_new(void)
+{
+	struct inode *inode = alloc_anon_inode(inodes->mnt_sb);
+
+	return IS_ERR(inode) ? NULL : inode;
 }
 
 bool qn_client_is_current(struct qn_client *client)
@@ -206,11 +212,6 @@ put_memory:
 	return error;
 }
 
-void qn_revoke(struct qn_port *port)
-{
-	unmap_mapping_range(port->inode->i_mapping, 0, QUOIT_NTB_STATE, 1);
-}
-
 /*
  * A bit that fired stays masked until it is cleared: a level interrupt ends with that. Where bits share a vector, one
  * that is set between the read and the mask raises no edge of its own, so what is left is read again.
@@ -302,16 +303,9 @@ static int port_make(struct ntb_dev *ntb, struct qn_port **port_out)
 		error = port->index;
 		goto free_state;
 	}
-	port->inode = alloc_anon_inode(inodes->mnt_sb);
-	if (IS_ERR(port->inode)) {
-		error = PTR_ERR(port->inode);
-		goto free_index;
-	}
 	*port_out = port;
 	return 0;
 
-free_index:
-	ida_free(&port_numbers, port->index);
 free_state:
 	free_page((unsigned long)port->state);
 free_port:

@@ -4,8 +4,9 @@
  *
  * Locks, in the order in which they are taken:
  *   mmap_lock         of a process: page faults come with it, so nothing below is held while user memory is touched
- *   port->alive       read: the NTB device is bound while it is held. write: removal, and revoking of mappings
+ *   port->alive       read: the NTB device is bound while it is held. write: removal, and steps of the link
  *   port->lock        leases, windows, the list of clients, the wish for the link
+ *   invalidate_lock   of a client's inode. read: a fault fills its mappings. write: it accepts an epoch
  *   client->dma_lock  the client's channel and its mapping of the source
  *   port->event_lock  spinlock, interrupts off: link state, eventfds, completions
  */
@@ -81,7 +82,6 @@ struct qn_port {
 	struct miscdevice misc;
 	char name[16];
 	int index;
-	struct inode *inode; /* all files of the port share its mapping, so that one call revokes all */
 	struct rw_semaphore alive;
 	bool is_gone;
 	struct mutex lock;
@@ -134,6 +134,7 @@ struct qn_client {
 	struct qn_port *port;
 	struct qn_holder *own;    /* until the client joins another one, and until its end */
 	struct qn_holder *holder; /* changes once; port->lock */
+	struct inode *inode;      /* its mapping is the file's, so that one call revokes all that the client maps */
 	struct page *sink;        /* behind its windows while it is not current */
 	u32 accepted_epoch;       /* event_lock; 0: any */
 	struct qn_eventfd eventfds[QUOIT_NTB_EVENTFDS]; /* event_lock */
@@ -159,8 +160,7 @@ void qn_inbound_clear(struct qn_port *port, u32 window);
 /* Takes it out of the chip, and puts it back. */
 void qn_inbound_suspend(struct qn_port *port, u32 window);
 void qn_inbound_resume(struct qn_port *port, u32 window);
-/* Empties all mappings of windows; port->alive is held for writing. */
-void qn_revoke(struct qn_port *port);
+struct inode *qn_inode_new(void); /* NULL: no memory */
 int qn_inbound_set(struct qn_client *client, const struct quoit_ntb_inbound *wanted);
 extern const struct file_operations qn_port_file_operations;
 extern struct workqueue_struct *qn_works;
@@ -174,6 +174,8 @@ void qn_link_event(void *context);       /* of the chip */
 
 /* client.c */
 bool qn_client_leases(struct qn_client *client, u32 window, u64 offset, u64 bytes);
+/* Empties its mappings of windows; port->alive, or the inode's invalidate_lock, is held for writing. */
+void qn_revoke(struct qn_client *client);
 
 /* memory.c */
 int qn_memory_create(struct device *dev, const struct quoit_ntb_memory *wanted);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Aim: clients of one port do not disturb each other, and calls that meet do not wait for each other for ever. Method: one
- * machine with both ends of a link; each check is a process of its own with a limit of time.
+/* Aim: clients of one port do not disturb each other, and calls that meet do not wait for each other for ever. Method:
+ * one machine with both ends of a link; each check is a process of its own with a limit of time.
  *
  * Use: port_beside DEVICE DEVICE
  */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "port_check.h"
@@ -16,6 +17,7 @@
 #define RACE_S       8
 #define LIMIT_S      80 /* of one check */
 #define MAPPED_LEAST 100
+#define ACCEPTS      200
 
 static int open_port(const char *device)
 {
@@ -89,6 +91,47 @@ static void check_join_with_window(const char *const *devices)
     CHECK(ioctl(port, QUOIT_NTB_WINDOW, &back) == 0);
 }
 
+static void open_link(const char *const *devices, int *ports)
+{
+    struct quoit_ntb_link link = {.wish = QUOIT_NTB_LINK_ENABLE};
+    for (int i = 0; i < PORTS; i++)
+        ports[i] = open_port(devices[i]);
+    CHECK(ioctl(ports[1], QUOIT_NTB_LINK, &link) == 0);
+    for (int i = 0; i < PORTS; i++)
+        bring_up(ports[i], -1);
+}
+
+static long count_faults(void)
+{
+    struct rusage usage;
+    CHECK(getrusage(RUSAGE_SELF, &usage) == 0);
+    return usage.ru_minflt + usage.ru_majflt;
+}
+
+/* A client that accepts epochs without end does not empty the mappings of another one. */
+static void check_accept_beside_map(const char *const *devices)
+{
+    int ports[PORTS], other;
+    open_link(devices, ports);
+    other = open_port(devices[0]);
+    lease_page(ports[0]);
+    volatile char *page = map(ports[0], PAGE_BYTES, QUOIT_NTB_OUTBOUND(0));
+    *page = 1;
+    long before = count_faults();
+    for (uint32_t i = 0; i < ACCEPTS; i++) {
+        CHECK(ioctl(other, QUOIT_NTB_ACCEPT, &(uint32_t){0}) == 0);
+        *page = 2;
+    }
+    long others = count_faults() - before;
+    for (uint32_t i = 0; i < ACCEPTS; i++) {
+        CHECK(ioctl(ports[0], QUOIT_NTB_ACCEPT, &(uint32_t){0}) == 0);
+        *page = 3;
+    }
+    long own = count_faults() - before - others;
+    printf("%u calls of another client: %ld faults; %u own ones: %ld\n", ACCEPTS, others, ACCEPTS, own);
+    CHECK(others < ACCEPTS / 10 && own >= ACCEPTS);
+}
+
 struct check {
     const char *name;
     void (*run)(const char *const *devices);
@@ -96,6 +139,7 @@ struct check {
 
 static const struct check checks[] = {
     {"join with a window", check_join_with_window},
+    {"accept beside map", check_accept_beside_map},
     {"release beside map", check_release_beside_map},
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* port_check.h - what the programs have in common that test /dev/ntbN itself (port_pair, port_dma, port_beside). A check
- * that fails ends the program, with the line and the condition. */
+/* port_check.h - what the programs have in common that test /dev/ntbN itself (port_pair, port_dma, port_beside). A
+ * check that fails ends the program, with the line and the condition. */
 #ifndef TESTS_VM_PORT_CHECK_H
 #define TESTS_VM_PORT_CHECK_H
 
