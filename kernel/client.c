@@ -440,10 +440,7 @@ static long call(struct qn_client *client, unsigned int command, union qn_argume
 		mutex_unlock(&port->lock);
 		return result;
 	case QUOIT_NTB_WINDOW:
-		mutex_lock(&port->lock);
-		result = qn_inbound_set(client, &argument->inbound);
-		mutex_unlock(&port->lock);
-		return result;
+		return qn_inbound_set(client, &argument->inbound);
 	case QUOIT_NTB_RING:
 	case QUOIT_NTB_DOORBELL:
 	case QUOIT_NTB_CLEAR:

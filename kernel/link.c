@@ -126,6 +126,7 @@ static void go_down(struct qn_port *port)
 	struct qn_link *link = &port->link;
 	u32 window;
 
+	clear_bit(0, &link->is_lost);
 	for (window = 0; window < port->inbound_count; window++) {
 		if (port->is_up)
 			qn_inbound_clear(port, window);
@@ -153,15 +154,45 @@ static void take(struct qn_port *port, u32 nonce)
 static enum qn_step { QN_STAY, QN_DOWN, QN_TAKE, QN_UP } next_step(struct qn_port *port, u32 word)
 {
 	struct qn_link *link = &port->link;
-	bool is_lost = test_and_clear_bit(0, &link->is_lost) || !word || !port->wish_count;
+	bool is_lost = !word || !port->wish_count;
 	bool is_own = echo_of(word) == link->own;
 
 	if (link->taken) {
-		if (is_lost || nonce_of(word) != link->taken || (!is_own && (port->is_up || echo_of(word))))
+		if (is_lost || test_bit(0, &link->is_lost) || nonce_of(word) != link->taken ||
+		    (!is_own && (port->is_up || echo_of(word))))
 			return QN_DOWN;
 		return is_own && !port->is_up ? QN_UP : QN_STAY;
 	}
+	is_lost |= test_and_clear_bit(0, &link->is_lost);
 	return !is_lost && nonce_of(word) && (is_own || !echo_of(word)) ? QN_TAKE : QN_STAY;
+}
+
+static void beat(struct qn_port *port)
+{
+	tell(port);
+	if (port->wish_count)
+		queue_delayed_work(qn_works, &port->link_work, msecs_to_jiffies(QN_BEAT_MS));
+}
+
+/*
+ * Beats, and returns true, unless a step is due. So a client that maps memory through a slow IOMMU, for which it holds
+ * alive for reading, does not keep the peer waiting for longer than its patience.
+ */
+static bool stay(struct qn_port *port)
+{
+	bool stays = true;
+
+	down_read(&port->alive);
+	if (port->is_gone)
+		goto release;
+	mutex_lock(&port->lock);
+	stays = next_step(port, hear(port)) == QN_STAY;
+	if (stays)
+		beat(port);
+	mutex_unlock(&port->lock);
+release:
+	up_read(&port->alive);
+	return stays;
 }
 
 static bool step(struct qn_port *port)
@@ -191,9 +222,7 @@ static bool step(struct qn_port *port)
 	case QN_STAY:
 		break;
 	}
-	tell(port);
-	if (port->wish_count)
-		queue_delayed_work(qn_works, &port->link_work, msecs_to_jiffies(QN_BEAT_MS));
+	beat(port);
 	mutex_unlock(&port->lock);
 release:
 	up_write(&port->alive);
@@ -204,7 +233,7 @@ static void link_work(struct work_struct *work)
 {
 	struct qn_port *port = container_of(to_delayed_work(work), struct qn_port, link_work);
 
-	if (step(port))
+	if (!stay(port) && step(port))
 		qn_signal(port, 0, true, NULL);
 }
 

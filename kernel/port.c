@@ -91,7 +91,7 @@ void qn_signal(struct qn_port *port, u64 bits, bool on_link, struct qn_client *o
 	spin_unlock_irqrestore(&port->event_lock, flags);
 }
 
-/* Inbound windows. port->lock is held. */
+/* Inbound windows. port->lock is held, but not while a client's memory is mapped or unmapped: an IOMMU takes long. */
 
 void qn_inbound_suspend(struct qn_port *port, u32 window)
 {
@@ -102,16 +102,17 @@ void qn_inbound_suspend(struct qn_port *port, u32 window)
 	inbound->is_set = false;
 }
 
+static void drop(struct qn_inbound *inbound)
+{
+	qn_memory_unmap(&inbound->mapping);
+	qn_memory_put(inbound->memory);
+	*inbound = (struct qn_inbound){ 0 };
+}
+
 void qn_inbound_clear(struct qn_port *port, u32 window)
 {
-	struct qn_inbound *inbound = &port->inbound[window];
-
 	qn_inbound_suspend(port, window);
-	if (inbound->memory) {
-		qn_memory_unmap(&inbound->mapping);
-		qn_memory_put(inbound->memory);
-	}
-	*inbound = (struct qn_inbound){ 0 };
+	drop(&port->inbound[window]);
 }
 
 /* What the chip asks for; some tell it only while the link is up. */
@@ -171,44 +172,66 @@ void qn_inbound_resume(struct qn_port *port, u32 window)
 		lose_link(port, window, error);
 }
 
-int qn_inbound_set(struct qn_client *client, const struct quoit_ntb_inbound *wanted)
+static int map_memory(struct qn_port *port, const struct quoit_ntb_inbound *wanted, struct qn_inbound *inbound)
 {
-	struct qn_port *port = client->port;
-	struct qn_inbound *inbound;
-	struct qn_memory *memory;
-	int error;
+	struct qn_memory *memory = qn_memory_get(wanted->memory_fd);
+	int error = -EINVAL;
 
-	if (wanted->window >= port->inbound_count || !PAGE_ALIGNED(wanted->offset) || !PAGE_ALIGNED(wanted->bytes))
-		return -EINVAL;
-	inbound = &port->inbound[wanted->window];
-	if (inbound->holder && inbound->holder != client->holder)
-		return -EBUSY;
-	qn_inbound_clear(port, wanted->window);
-	if (!wanted->bytes)
-		return 0;
-	memory = qn_memory_get(wanted->memory_fd);
 	if (IS_ERR(memory))
 		return PTR_ERR(memory);
-	if (wanted->offset > qn_memory_bytes(memory) || wanted->bytes > qn_memory_bytes(memory) - wanted->offset) {
-		error = -EINVAL;
+	if (wanted->offset > qn_memory_bytes(memory) || wanted->bytes > qn_memory_bytes(memory) - wanted->offset)
 		goto put_memory;
-	}
 	error = qn_memory_map(memory, wanted->offset, wanted->bytes, &port->ntb->pdev->dev, &inbound->mapping);
 	if (error)
 		goto put_memory;
-	inbound->holder = client->holder;
 	inbound->memory = memory;
 	inbound->bytes = wanted->bytes;
-	/* While the peer may still write by the translation of an epoch before, the chip gets no new one. */
-	error = port->link.taken ? translate(port, wanted->window) : check(port, wanted->window);
-	if (is_refused(error))
-		qn_inbound_clear(port, wanted->window);
-	else if (error && port->link.taken)
-		lose_link(port, wanted->window, error);
-	return is_refused(error) ? error : 0;
+	return 0;
 
 put_memory:
 	qn_memory_put(memory);
+	return error;
+}
+
+/* `other` takes the window, and is what had it before. */
+static int exchange(struct qn_client *client, u32 window, struct qn_inbound *other)
+{
+	struct qn_port *port = client->port;
+	struct qn_inbound *inbound = &port->inbound[window];
+	int error;
+
+	if (inbound->holder && inbound->holder != client->holder)
+		return -EBUSY;
+	qn_inbound_suspend(port, window);
+	swap(*inbound, *other);
+	if (!inbound->memory)
+		return 0;
+	inbound->holder = client->holder;
+	/* While the peer may still write by the translation of an epoch before, the chip gets no new one. */
+	error = port->link.taken ? translate(port, window) : check(port, window);
+	if (is_refused(error))
+		qn_inbound_clear(port, window);
+	else if (error && port->link.taken)
+		lose_link(port, window, error);
+	return is_refused(error) ? error : 0;
+}
+
+int qn_inbound_set(struct qn_client *client, const struct quoit_ntb_inbound *wanted)
+{
+	struct qn_port *port = client->port;
+	struct qn_inbound inbound = { 0 };
+	int error = 0;
+
+	if (wanted->window >= port->inbound_count || !PAGE_ALIGNED(wanted->offset) || !PAGE_ALIGNED(wanted->bytes))
+		return -EINVAL;
+	if (wanted->bytes)
+		error = map_memory(port, wanted, &inbound);
+	if (error)
+		return error;
+	mutex_lock(&port->lock);
+	error = exchange(client, wanted->window, &inbound);
+	mutex_unlock(&port->lock);
+	drop(&inbound);
 	return error;
 }
 

@@ -161,6 +161,7 @@ void qn_inbound_clear(struct qn_port *port, u32 window);
 void qn_inbound_suspend(struct qn_port *port, u32 window);
 void qn_inbound_resume(struct qn_port *port, u32 window);
 struct inode *qn_inode_new(void); /* NULL: no memory */
+/* port->alive is held, but not port->lock: it maps memory, which takes long. */
 int qn_inbound_set(struct qn_client *client, const struct quoit_ntb_inbound *wanted);
 extern const struct file_operations qn_port_file_operations;
 extern struct workqueue_struct *qn_works;

@@ -198,6 +198,7 @@ class Test:
     is_mapped: bool = False  # windows are mappings, not messages
     has_network: bool = False  # host0 reaches each other machine hN by a network of their own, 10.78.N.1 to 10.78.N.2
     engine: list = None      # each end has a DMA engine, and these options of ntb_device
+    map_late_us: int = 0     # that the IOMMU takes for each page of a window
     modules: tuple = ("quoit_ntb",)  # beside Linux's ntb and ntb_hw_amd
     faults: object = None    # called with the Bed in a thread of its own, once all machines run
     dead: tuple = ()         # machines that the faults kill for good
@@ -223,9 +224,9 @@ class Bed:
         for link in range(1 + max(end for ends, _ in test.machines.values() for end in ends) // 2):
             ends = (2 * link, 2 * link + 1)
             maps = [self.map_socket(self.machine_of(end)) for end in ends] if test.is_mapped else []
-            options = []
+            options = ["--map-late", str(test.map_late_us)]
             if test.engine is not None:
-                options = ["--dma", ",".join(self.engine_socket(end) for end in ends), *test.engine]
+                options += ["--dma", ",".join(self.engine_socket(end) for end in ends), *test.engine]
             with open(f"{folder}/registers", "a") as counts:
                 self.devices.append(subprocess.Popen([os.path.join(build, "bin/vm_ntb_device"), *options, str(test.window_mib),
                                                       *[self.socket(end) for end in ends], *maps], stdout=counts))
@@ -522,7 +523,8 @@ TESTS = {
     "iommu": Test(["vm_port_test"], "vm_port_test $ARGS", BOTH, has_iommu=True),
     "stress": Test(["vm_port_stress_test"], "vm_port_stress_test $ARGS", BOTH),
     "pair": Test(["vm_port_pair"], "vm_port_pair /dev/ntb0 $END", PAIR, registers_max=2 * NAPS + 6000),
-    "beside": Test(["vm_port_beside"], "vm_port_beside /dev/ntb0 /dev/ntb1", BOTH, has_iommu=True),
+    "beside": Test(["vm_port_beside"], "vm_port_beside /dev/ntb0 /dev/ntb1", BOTH, has_iommu=True, window_mib=32,
+                   map_late_us=200),
     "dma": Test(["vm_port_dma"], "vm_port_dma /dev/ntb0 $END late failing", PAIR, engine=SLOW, modules=DMA_MODULES),
     "dma_fast": Test(["vm_port_dma"], "vm_port_dma /dev/ntb0 $END", PAIR, engine=[], modules=DMA_MODULES),
     "dma_fuzz": Test(["vm_port_fuzz"], "vm_port_fuzz /dev/ntb0 /dev/ntb1 $ARGS", BOTH, engine=SLOW, modules=DMA_MODULES),

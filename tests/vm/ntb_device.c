@@ -29,6 +29,7 @@
  *   --dma SOCKET,SOCKET   an engine for each end
  *   --dma-late US         each of its descriptors takes that long, and its data arrive at the end of it
  *   --dma-fail N          every Nth descriptor fails, half done
+ *   --map-late US         each piece of memory that an IOMMU maps for an end takes that long
  */
 #include <errno.h>
 #include <getopt.h>
@@ -561,10 +562,11 @@ int main(int argc, char **argv)
     static const struct option options[] = {{"dma", required_argument, NULL, 'd'},
                                             {"dma-late", required_argument, NULL, 'l'},
                                             {"dma-fail", required_argument, NULL, 'f'},
+                                            {"map-late", required_argument, NULL, 'm'},
                                             {0}};
     char *engines = NULL;
     uint64_t late_us = 0;
-    uint32_t fail_every = 0;
+    uint32_t fail_every = 0, map_late_us = 0;
     int option;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         if (option == 'd')
@@ -573,19 +575,24 @@ int main(int argc, char **argv)
             late_us = strtoull(optarg, NULL, 10);
         else if (option == 'f')
             fail_every = (uint32_t)strtoul(optarg, NULL, 10);
+        else if (option == 'm')
+            map_late_us = (uint32_t)strtoul(optarg, NULL, 10);
         else
             return 2;
     }
     argc -= optind;
     argv += optind;
     if (argc != 3 && argc != 5) {
-        fprintf(stderr, "use: ntb_device [--dma SOCKET,SOCKET [--dma-late US] [--dma-fail N]] WINDOW_MIB SOCKET SOCKET "
-                        "[MAP_SOCKET MAP_SOCKET]\n");
+        fprintf(stderr,
+                "use: ntb_device [--dma SOCKET,SOCKET [--dma-late US] [--dma-fail N]] [--map-late US] WINDOW_MIB "
+                "SOCKET SOCKET [MAP_SOCKET MAP_SOCKET]\n");
         return 2;
     }
     link.window_bytes = strtoull(argv[0], NULL, 10) << 20;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         end_open(&link, i, argv[1 + i], argc == 5 ? argv[3 + i] : NULL);
+        link.ends[i].function.map_late_us = map_late_us;
+    }
     if (engines)
         open_engines(&link, engines, late_us * 1000, fail_every);
     run(&link, open_signals());

@@ -18,6 +18,9 @@
 #define LIMIT_S      80 /* of one check */
 #define MAPPED_LEAST 100
 #define ACCEPTS      200
+#define SLOW_BYTES   (32u << 20) /* machines.py has windows of as much, and a slow IOMMU */
+#define PATIENCE_MS  500         /* at least, or a busy machine is taken for a dead one */
+#define PATIENCE     "/sys/module/quoit_ntb/parameters/patience_ms"
 
 static int open_port(const char *device)
 {
@@ -132,6 +135,39 @@ static void check_accept_beside_map(const char *const *devices)
     CHECK(others < ACCEPTS / 10 && own >= ACCEPTS);
 }
 
+static void set_patience(unsigned patience_ms)
+{
+    FILE *file = fopen(PATIENCE, "w");
+    CHECK(file != NULL && fprintf(file, "%u\n", patience_ms) > 0 && fclose(file) == 0);
+}
+
+/* The IOMMU takes much longer for the memory of a window than the peer has patience: the link stays up. */
+static void check_slow_mapping(const char *const *devices)
+{
+    int ports[PORTS];
+    char *base = make_pages(SLOW_BYTES);
+    CHECK(madvise(base, SLOW_BYTES, MADV_NOHUGEPAGE) == 0);
+    open_link(devices, ports);
+    int memory = pin(ports[0], base, SLOW_BYTES);
+    double begin_s = now_s();
+    expose(ports[0], memory, SLOW_BYTES);
+    double mapped_s = now_s();
+    expose(ports[0], -1, 0);
+    unsigned map_ms = (unsigned)((mapped_s - begin_s) * 1e3), unmap_ms = (unsigned)((now_s() - mapped_s) * 1e3);
+    printf("mapped in %u ms, unmapped in %u ms\n", map_ms, unmap_ms);
+    CHECK(map_ms / 2 >= PATIENCE_MS);
+    struct quoit_ntb_link before[PORTS] = {look(ports[0]), look(ports[1])};
+    set_patience(map_ms / 2);
+    expose(ports[0], memory, SLOW_BYTES);
+    expose(ports[0], memory, SLOW_BYTES / 2); /* instead of the other */
+    expose(ports[0], -1, 0);
+    for (int i = 0; i < PORTS; i++) {
+        struct quoit_ntb_link link = look(ports[i]);
+        printf("end %d: epoch %u, before %u, up %u\n", i, link.epoch, before[i].epoch, link.is_up);
+        CHECK(before[i].is_up && link.is_up && link.epoch == before[i].epoch);
+    }
+}
+
 struct check {
     const char *name;
     void (*run)(const char *const *devices);
@@ -140,6 +176,7 @@ struct check {
 static const struct check checks[] = {
     {"join with a window", check_join_with_window},
     {"accept beside map", check_accept_beside_map},
+    {"slow mapping", check_slow_mapping},
     {"release beside map", check_release_beside_map},
 };
 

@@ -88,6 +88,7 @@ static uint32_t map_memory(struct function *function, struct message *message)
              bytes = get(message->body + 24, 8);
     if (message->fd_count == 0)
         return 0; /* not memory */
+    usleep(function->map_late_us);
     void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, message->fds[0], (off_t)offset);
     for (uint32_t i = 0; i < MAPS_MAX && base != MAP_FAILED; i++)
         if (!function->maps[i].base) {

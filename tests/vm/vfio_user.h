@@ -75,6 +75,7 @@ struct function {
     uint32_t vector_count;
     int vectors[VECTORS_MAX];
     struct map maps[MAPS_MAX];
+    uint32_t map_late_us; /* that each takes */
     struct memory_file files[FILES_MAX];
     uint64_t read_count, write_count, interrupt_count; /* of BAR 0, by its machine */
     struct message message;
