@@ -459,23 +459,6 @@ static long call(struct qn_client *client, unsigned int command, union qn_argume
 	}
 }
 
-/* Memory is pinned under mmap_lock, so meanwhile the device is only referenced. */
-static long create_memory(struct qn_port *port, const struct quoit_ntb_memory *wanted)
-{
-	struct device *device = NULL;
-	long result;
-
-	down_read(&port->alive);
-	if (!port->is_gone)
-		device = get_device(&port->ntb->pdev->dev);
-	up_read(&port->alive);
-	if (!device)
-		return -ENODEV;
-	result = qn_memory_create(device, wanted);
-	put_device(device);
-	return result;
-}
-
 static long join_file(struct qn_client *client, s32 fd)
 {
 	struct file *file = fget(fd);
@@ -505,8 +488,8 @@ static long client_ioctl(struct file *file, unsigned int command, unsigned long 
 		return -ENOTTY;
 	if ((_IOC_DIR(command) & _IOC_WRITE) && copy_from_user(&argument, user, bytes))
 		return -EFAULT;
-	if (command == QUOIT_NTB_MEMORY)
-		return create_memory(port, &argument.memory);
+	if (command == QUOIT_NTB_MEMORY) /* takes mmap_lock, so alive is not held */
+		return READ_ONCE(port->is_gone) ? -ENODEV : qn_memory_create(&argument.memory);
 	if (command == QUOIT_NTB_JOIN)
 		return join_file(client, argument.fd);
 	down_read(&port->alive);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Memory exposed through windows: contiguous memory of a device, or pinned memory of a process. */
+/* Memory exposed through windows: pinned memory of a process. It belongs to no device. */
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
 #include <linux/sched/mm.h>
@@ -13,11 +13,6 @@
 struct qn_memory {
 	struct kref ref;
 	u64 bytes;
-	/* of the kernel */
-	struct device *dev;
-	void *base;
-	dma_addr_t address;
-	/* of a process */
 	struct page **pages;
 	unsigned long page_count;
 	struct mm_struct *mm; /* the mm whose pinned_vm was charged */
@@ -43,16 +38,12 @@ static void memory_release(struct kref *ref)
 {
 	struct qn_memory *memory = container_of(ref, struct qn_memory, ref);
 
-	if (memory->base)
-		dma_free_attrs(memory->dev, memory->bytes, memory->base, memory->address, DMA_ATTR_FORCE_CONTIGUOUS);
 	if (memory->pages) {
 		unpin_user_pages_dirty_lock(memory->pages, memory->page_count, true);
 		uncharge(memory->mm, memory->page_count);
 		mmdrop(memory->mm);
 		kvfree(memory->pages);
 	}
-	if (memory->dev)
-		put_device(memory->dev);
 	kfree(memory);
 }
 
@@ -79,21 +70,9 @@ static int memory_file_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
-static int memory_file_mmap(struct file *file, struct vm_area_struct *vma)
-{
-	struct qn_memory *memory = file->private_data;
-
-	if (!memory->base)
-		return -EINVAL;
-	/* checks offset and length against the allocation */
-	return dma_mmap_attrs(memory->dev, vma, memory->base, memory->address, memory->bytes,
-			      DMA_ATTR_FORCE_CONTIGUOUS);
-}
-
 static const struct file_operations memory_file_operations = {
 	.owner = THIS_MODULE,
 	.release = memory_file_release,
-	.mmap = memory_file_mmap,
 };
 
 struct qn_memory *qn_memory_get(int fd)
@@ -107,13 +86,6 @@ struct qn_memory *qn_memory_get(int fd)
 		memory = qn_memory_hold(file->private_data);
 	fput(file);
 	return memory;
-}
-
-static int allocate(struct qn_memory *memory)
-{
-	memory->base = dma_alloc_attrs(memory->dev, memory->bytes, &memory->address,
-				       GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN, DMA_ATTR_FORCE_CONTIGUOUS);
-	return memory->base ? 0 : -ENOMEM;
 }
 
 static int pin(struct qn_memory *memory, u64 address)
@@ -159,7 +131,7 @@ uncharge_mm:
 	return error;
 }
 
-int qn_memory_create(struct device *dev, const struct quoit_ntb_memory *wanted)
+int qn_memory_create(const struct quoit_ntb_memory *wanted)
 {
 	struct qn_memory *memory;
 	int error, fd;
@@ -173,8 +145,7 @@ int qn_memory_create(struct device *dev, const struct quoit_ntb_memory *wanted)
 		return -ENOMEM;
 	kref_init(&memory->ref);
 	memory->bytes = wanted->bytes;
-	memory->dev = get_device(dev);
-	error = wanted->address ? pin(memory, wanted->address) : allocate(memory);
+	error = pin(memory, wanted->address);
 	if (error)
 		goto put_memory;
 	fd = anon_inode_getfd("[quoit_ntb memory]", &memory_file_operations, memory, O_RDWR | O_CLOEXEC);
@@ -187,16 +158,6 @@ int qn_memory_create(struct device *dev, const struct quoit_ntb_memory *wanted)
 put_memory:
 	qn_memory_put(memory);
 	return error;
-}
-
-static int table_of(struct qn_memory *memory, u64 offset, u64 bytes, struct sg_table *table)
-{
-	if (memory->pages)
-		return sg_alloc_table_from_pages(table, memory->pages + (offset >> PAGE_SHIFT), bytes >> PAGE_SHIFT, 0,
-						 bytes, GFP_KERNEL);
-	/* Memory of another device: mapped whole, as it is contiguous. */
-	return dma_get_sgtable_attrs(memory->dev, table, memory->base, memory->address, memory->bytes,
-				     DMA_ATTR_FORCE_CONTIGUOUS);
 }
 
 /* Whether the device sees one run. Its segments may be limited in length, so a run can be several of them. */
@@ -220,11 +181,8 @@ int qn_memory_map(struct qn_memory *memory, u64 offset, u64 bytes, struct device
 	int error;
 
 	*mapping = (struct qn_mapping){ .dev = dev };
-	if (memory->base && memory->dev == dev) {
-		mapping->address = memory->address + offset;
-		return 0;
-	}
-	error = table_of(memory, offset, bytes, &mapping->table);
+	error = sg_alloc_table_from_pages(&mapping->table, memory->pages + (offset >> PAGE_SHIFT), bytes >> PAGE_SHIFT, 0,
+					  bytes, GFP_KERNEL);
 	if (error)
 		goto forget;
 	error = dma_map_sgtable(dev, &mapping->table, DMA_BIDIRECTIONAL, 0);
@@ -234,8 +192,7 @@ int qn_memory_map(struct qn_memory *memory, u64 offset, u64 bytes, struct device
 		error = -EADDRNOTAVAIL;
 		goto unmap;
 	}
-	mapping->has_table = true;
-	mapping->address = sg_dma_address(mapping->table.sgl) + (memory->pages ? 0 : offset);
+	mapping->address = sg_dma_address(mapping->table.sgl);
 	return 0;
 
 unmap:
@@ -249,7 +206,7 @@ forget:
 
 void qn_memory_unmap(struct qn_mapping *mapping)
 {
-	if (mapping->dev && mapping->has_table) {
+	if (mapping->dev) {
 		dma_unmap_sgtable(mapping->dev, &mapping->table, DMA_BIDIRECTIONAL, 0);
 		sg_free_table(&mapping->table);
 	}

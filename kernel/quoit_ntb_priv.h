@@ -37,8 +37,7 @@ struct qn_memory;
 /* A range of memory as one device sees it: one run of bus addresses. */
 struct qn_mapping {
 	struct device *dev; /* NULL: nothing is mapped */
-	struct sg_table table; /* in use if has_table */
-	bool has_table;
+	struct sg_table table;
 	dma_addr_t address;
 };
 
@@ -179,7 +178,7 @@ bool qn_client_leases(struct qn_client *client, u32 window, u64 offset, u64 byte
 void qn_revoke(struct qn_client *client);
 
 /* memory.c */
-int qn_memory_create(struct device *dev, const struct quoit_ntb_memory *wanted);
+int qn_memory_create(const struct quoit_ntb_memory *wanted); /* a descriptor */
 struct qn_memory *qn_memory_get(int fd); /* ERR_PTR */
 struct qn_memory *qn_memory_hold(struct qn_memory *memory);
 void qn_memory_put(struct qn_memory *memory);

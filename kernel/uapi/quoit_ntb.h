@@ -88,10 +88,9 @@ struct quoit_ntb_lease {
 };
 
 /*
- * Memory of the host that windows of any of its ports can expose, as a descriptor: map it with mmap(), pass it to other
- * processes, close it. address 0: the kernel allocates contiguous memory for this port's device. Else: `bytes` of user
- * memory from `address` on, page aligned, shared or private, are pinned (RLIMIT_MEMLOCK) and cannot be mapped again
- * through the descriptor. EADDRNOTAVAIL by QUOIT_NTB_WINDOW: the device sees it in pieces, which needs an IOMMU.
+ * Memory that windows of any of the host's ports can expose, as a descriptor: pass it to other processes, close it.
+ * `bytes` of this process from `address` on, page aligned, shared or private, are pinned (RLIMIT_MEMLOCK) until nothing
+ * uses them any more. EADDRNOTAVAIL by QUOIT_NTB_WINDOW: the device sees it in pieces, which needs an IOMMU.
  */
 struct quoit_ntb_memory {
 	__u64 address;

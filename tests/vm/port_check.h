@@ -20,6 +20,7 @@
 #define PATIENCE_S 60
 #define SPINS      1000
 #define MAGIC      0x71756f69u
+#define HUGE_BYTES (2u << 20)
 
 #define CHECK(condition)                                                                                               \
     do {                                                                                                               \
@@ -75,12 +76,12 @@ static inline struct quoit_ntb_link bring_up(int port, int on_link)
     return link;
 }
 
-static inline int make_memory(int port, uint64_t bytes)
+/* What a bridge or an engine sees in one piece, also without an IOMMU. */
+static inline void *make_huge_page(void)
 {
-    struct quoit_ntb_memory wanted = {.bytes = bytes};
-    int fd = ioctl(port, QUOIT_NTB_MEMORY, &wanted);
-    CHECK(fd >= 0);
-    return fd;
+    void *base = mmap(NULL, HUGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+    CHECK(base != MAP_FAILED);
+    return base;
 }
 
 /* Memory of this process, whole pages. */

@@ -158,12 +158,13 @@ static void open_end(struct end *end)
     CHECK(ioctl(end->port, QUOIT_NTB_EVENTFD, &event) == 0);
     struct quoit_ntb_lease lease = {.window = 0, .bytes = BYTES};
     CHECK(ioctl(end->port, QUOIT_NTB_LEASE, &lease) == 0);
-    end->memory = make_memory(end->port, BYTES);
-    end->source = make_memory(end->port, BYTES + SOURCE_MORE);
-    end->in = map(end->memory, BYTES, 0);
+    void *in = make_huge_page();
+    end->memory = pin(end->port, in, BYTES);
+    end->in = in;
     end->in_word = (volatile uint64_t *)(uintptr_t)end->in;
     end->out_word = map(end->port, BYTES, QUOIT_NTB_OUTBOUND(0));
-    end->from = map(end->source, BYTES + SOURCE_MORE, 0);
+    end->from = make_huge_page();
+    end->source = pin(end->port, end->from, BYTES + SOURCE_MORE);
     end->from_word = (uint64_t *)(void *)(end->from + BYTES);
     end->theirs = malloc(BYTES);
     CHECK(end->theirs != NULL);
@@ -179,7 +180,7 @@ static _Noreturn void run_child(const struct end *end, _Atomic uint64_t *accepte
     struct quoit_ntb_done done[8];
     int port = open(end->device, O_RDWR), owner = end->port, memory;
     CHECK(port >= 0 && ioctl(port, QUOIT_NTB_JOIN, &owner) == 0);
-    memory = make_memory(port, BYTES);
+    memory = pin(port, make_huge_page(), BYTES);
     for (uint64_t i = 0;; i++) {
         const struct copy copy = copy_of(end->is_a, 0, i % SLOTS);
         int error = submit(port, memory, &copy, i);

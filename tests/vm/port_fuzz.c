@@ -33,6 +33,7 @@
 #define WORKERS    3
 #define LIFE_MS    1500
 #define CALL_BYTES 1024
+#define HUGE_BYTES (2u << 20)
 #define PATIENCE_S 60
 #define OUTCOMES   3 /* done, refused, no such call */
 
@@ -57,6 +58,7 @@ struct map {
 struct worker {
     const char *const *devices;
     struct counts *counts;
+    char *source;     /* of copies: a huge page, if there is one */
     int files[FILES]; /* -1: none. Both threads use them, and close each other's */
     struct map maps[MAPS];
 };
@@ -121,9 +123,9 @@ static void make_plausible(struct thread *thread, unsigned long command, void *c
                                      .offset = below(thread, 32) << 12,
                                      .bytes = below(thread, 64) << 12};
     else if (command == QUOIT_NTB_MEMORY)
-        *(struct quoit_ntb_memory *)call =
-            (struct quoit_ntb_memory){.address = below(thread, 2) ? (uintptr_t)some_address(thread) : 0,
-                                      .bytes = (uint64_t)(1 + below(thread, 64)) << 12};
+        *(struct quoit_ntb_memory *)call = (struct quoit_ntb_memory){
+            .address = (uintptr_t)(below(thread, 2) ? some_address(thread) : thread->worker->source),
+            .bytes = (uint64_t)(1 + below(thread, 64)) << 12};
     else if (command == QUOIT_NTB_WINDOW)
         *(struct quoit_ntb_inbound *)call = (struct quoit_ntb_inbound){.memory_fd = some_file(thread),
                                                                        .window = below(thread, 3),
@@ -186,7 +188,7 @@ static void copy(struct thread *thread)
     int port = some_file(thread), *slot = &worker->files[below(thread, FILES)], old = *slot;
     struct quoit_ntb_link link = {.wish = QUOIT_NTB_LINK_ENABLE};
     struct quoit_ntb_lease lease = {.window = below(thread, 2), .bytes = 64 << 12};
-    struct quoit_ntb_memory memory = {.bytes = 64 << 12};
+    struct quoit_ntb_memory memory = {.address = (uintptr_t)worker->source, .bytes = 64 << 12};
     (void)ioctl(port, QUOIT_NTB_LINK, &link);
     (void)ioctl(port, QUOIT_NTB_LEASE, &lease);
     int source = ioctl(port, QUOIT_NTB_MEMORY, &memory);
@@ -294,6 +296,9 @@ static _Noreturn void run_worker(const char *const *devices, struct counts *coun
     pthread_t other;
     worker.devices = devices;
     worker.counts = counts;
+    worker.source = mmap(NULL, HUGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+    if (worker.source == MAP_FAILED)
+        worker.source = mmap(NULL, HUGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     for (int i = 0; i < FILES; i++)
         worker.files[i] = i < 4 ? open(devices[i % PORTS], O_RDWR | O_CLOEXEC) : -1;
     if (pthread_create(&other, NULL, run_thread, &threads[1]) == 0)

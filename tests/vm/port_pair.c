@@ -57,6 +57,8 @@ static void check_refusals(int port, const struct quoit_ntb_info *info)
     CHECK(fails_with(ioctl(port, QUOIT_NTB_SCRATCHPAD, &pad), EINVAL));
     struct quoit_ntb_memory memory = {.bytes = 4097};
     CHECK(fails_with(ioctl(port, QUOIT_NTB_MEMORY, &memory), EINVAL));
+    memory.bytes = 4096; /* at address 0, where nothing is */
+    CHECK(fails_with(ioctl(port, QUOIT_NTB_MEMORY, &memory), EFAULT));
     uint32_t epoch = 1u << 31;
     CHECK(fails_with(ioctl(port, QUOIT_NTB_ACCEPT, &epoch), ENOLINK));
     CHECK(fails_with(ioctl(port, _IO('N', 0x7f)), ENOTTY));
@@ -107,8 +109,9 @@ static void open_end(struct end *end, const char *device)
     struct quoit_ntb_lease lease = {.bits_want = BIT, .window = 0, .bytes = BYTES};
     CHECK(ioctl(end->port, QUOIT_NTB_LEASE, &lease) == 0 && lease.bits == BIT);
     check_leases(device, end->port, BIT);
-    end->memory = make_memory(end->port, BYTES);
-    end->in = map(end->memory, BYTES, 0);
+    void *in = make_huge_page();
+    end->memory = pin(end->port, in, BYTES);
+    end->in = in;
     end->out = map(end->port, BYTES, QUOIT_NTB_OUTBOUND(0));
     end->in_word = (volatile uint64_t *)(uintptr_t)end->in;
     end->out_word = (volatile uint64_t *)(uintptr_t)end->out;
