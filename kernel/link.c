@@ -129,7 +129,7 @@ static void go_down(struct qn_port *port)
 	clear_bit(0, &link->is_lost);
 	for (window = 0; window < port->inbound_count; window++) {
 		if (port->is_up)
-			qn_inbound_clear(port, window);
+			qn_inbound_lose(port, window);
 		else
 			qn_inbound_suspend(port, window);
 	}

@@ -115,6 +115,12 @@ void qn_inbound_clear(struct qn_port *port, u32 window)
 	drop(&port->inbound[window]);
 }
 
+void qn_inbound_lose(struct qn_port *port, u32 window)
+{
+	qn_inbound_suspend(port, window);
+	port->inbound[window].is_lost = true;
+}
+
 /* What the chip asks for; some tell it only while the link is up. */
 static int check(struct qn_port *port, u32 window)
 {
@@ -163,7 +169,7 @@ void qn_inbound_resume(struct qn_port *port, u32 window)
 	struct qn_inbound *inbound = &port->inbound[window];
 	int error;
 
-	if (!inbound->memory || inbound->is_set)
+	if (!inbound->memory || inbound->is_set || inbound->is_lost)
 		return;
 	error = translate(port, window);
 	if (is_refused(error))
@@ -172,28 +178,26 @@ void qn_inbound_resume(struct qn_port *port, u32 window)
 		lose_link(port, window, error);
 }
 
-static int map_memory(struct qn_port *port, const struct quoit_ntb_inbound *wanted, struct qn_inbound *inbound)
+static int find_memory(const struct quoit_ntb_inbound *wanted, struct qn_inbound *inbound)
 {
 	struct qn_memory *memory = qn_memory_get(wanted->memory_fd);
-	int error = -EINVAL;
 
 	if (IS_ERR(memory))
 		return PTR_ERR(memory);
-	if (wanted->offset > qn_memory_bytes(memory) || wanted->bytes > qn_memory_bytes(memory) - wanted->offset)
-		goto put_memory;
-	error = qn_memory_map(memory, wanted->offset, wanted->bytes, &port->ntb->pdev->dev, &inbound->mapping);
-	if (error)
-		goto put_memory;
-	inbound->memory = memory;
-	inbound->bytes = wanted->bytes;
+	if (wanted->offset > qn_memory_bytes(memory) || wanted->bytes > qn_memory_bytes(memory) - wanted->offset) {
+		qn_memory_put(memory);
+		return -EINVAL;
+	}
+	*inbound = (struct qn_inbound){ .memory = memory, .offset = wanted->offset, .bytes = wanted->bytes };
 	return 0;
-
-put_memory:
-	qn_memory_put(memory);
-	return error;
 }
 
-/* `other` takes the window, and is what had it before. */
+static bool is_same(const struct qn_inbound *a, const struct qn_inbound *b)
+{
+	return a->memory == b->memory && a->offset == b->offset && a->bytes == b->bytes;
+}
+
+/* `other` takes the window, and is what had it before. What is there already stays, with its mapping. */
 static int exchange(struct qn_client *client, u32 window, struct qn_inbound *other)
 {
 	struct qn_port *port = client->port;
@@ -202,11 +206,14 @@ static int exchange(struct qn_client *client, u32 window, struct qn_inbound *oth
 
 	if (inbound->holder && inbound->holder != client->holder)
 		return -EBUSY;
-	qn_inbound_suspend(port, window);
-	swap(*inbound, *other);
-	if (!inbound->memory)
+	if (!is_same(inbound, other)) {
+		qn_inbound_suspend(port, window);
+		swap(*inbound, *other);
+	}
+	if (!inbound->memory || inbound->is_set)
 		return 0;
 	inbound->holder = client->holder;
+	inbound->is_lost = false;
 	/* While the peer may still write by the translation of an epoch before, the chip gets no new one. */
 	error = port->link.taken ? translate(port, window) : check(port, window);
 	if (is_refused(error))
@@ -220,17 +227,26 @@ int qn_inbound_set(struct qn_client *client, const struct quoit_ntb_inbound *wan
 {
 	struct qn_port *port = client->port;
 	struct qn_inbound inbound = { 0 };
+	bool is_mapped;
 	int error = 0;
 
 	if (wanted->window >= port->inbound_count || !PAGE_ALIGNED(wanted->offset) || !PAGE_ALIGNED(wanted->bytes))
 		return -EINVAL;
 	if (wanted->bytes)
-		error = map_memory(port, wanted, &inbound);
+		error = find_memory(wanted, &inbound);
 	if (error)
 		return error;
 	mutex_lock(&port->lock);
-	error = exchange(client, wanted->window, &inbound);
+	is_mapped = !wanted->bytes || is_same(&port->inbound[wanted->window], &inbound);
+	if (is_mapped)
+		error = exchange(client, wanted->window, &inbound);
 	mutex_unlock(&port->lock);
+	if (!is_mapped) {
+		error = qn_memory_map(inbound.memory, inbound.offset, inbound.bytes, &port->ntb->pdev->dev, &inbound.mapping);
+		mutex_lock(&port->lock);
+		error = error ?: exchange(client, wanted->window, &inbound);
+		mutex_unlock(&port->lock);
+	}
 	drop(&inbound);
 	return error;
 }

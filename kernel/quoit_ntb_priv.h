@@ -54,8 +54,10 @@ struct qn_inbound {
 	struct qn_holder *holder; /* NULL: free */
 	struct qn_memory *memory; /* NULL: no translation */
 	struct qn_mapping mapping;
+	u64 offset;
 	u64 bytes;
-	bool is_set; /* in the chip */
+	bool is_set;  /* in the chip */
+	bool is_lost; /* with the link: only the mapping is left, for when the holder sets the same again */
 };
 
 /* link.c; port->lock. Nonces are 0: none. */
@@ -156,6 +158,7 @@ bool qn_client_is_current(struct qn_client *client);
 void qn_signal(struct qn_port *port, u64 bits, bool on_link, struct qn_client *on_dma);
 void qn_signal_locked(struct qn_port *port, u64 bits, bool on_link, struct qn_client *on_dma); /* event_lock */
 void qn_inbound_clear(struct qn_port *port, u32 window);
+void qn_inbound_lose(struct qn_port *port, u32 window);
 /* Takes it out of the chip, and puts it back. */
 void qn_inbound_suspend(struct qn_port *port, u32 window);
 void qn_inbound_resume(struct qn_port *port, u32 window);

@@ -13,7 +13,8 @@
  * the modules of both ends find that out, for which they keep one scratchpad and one doorbell bit. The epoch counts the
  * times it came up at this end. When it goes down translations and scratchpads are lost, and nothing that this end has
  * sent arrives any more once it is seen to be down; when this end sees a new epoch, nothing of an earlier one arrives
- * here. A translation that is set while the link is down holds when it comes up.
+ * here. A translation that is set while the link is down holds when it comes up. The memory of one that was lost stays
+ * pinned and its window the client's until the window is set again, which is quick for the same memory, or taken back.
  *   A client may accept an epoch (QUOIT_NTB_ACCEPT). From then on its outbound mappings, doorbells, scratchpads and
  * DMA work only while the link is up in that epoch; without, in any. At other times a page of the client's own stands
  * behind its mappings: stores vanish there, loads return anything. No signal is raised.
