@@ -383,6 +383,7 @@ for h in $(seq 1 $HOSTS); do
 done
 echo "reached at $(cut -d' ' -f1 /proc/uptime) s"
 quoit ring doctor; doctor=$?
+echo "doctor has looked"
 vm_ring_traffic $HOST $HOSTS $ARGS; traffic=$?
 quoit ring status
 quoit ring down; down=$?
@@ -433,8 +434,8 @@ def ring(count):
 
 
 def flap(bed):
-    """One cable at a time, out for long enough that the kernel sees it."""
-    if bed.wait_for("host0", "reached at"):
+    """One cable at a time, out for long enough that the kernel sees it. The doctor would see it too."""
+    if all(bed.wait_for(name, "doctor has looked") for name in bed.test.machines):
         for turn in range(6):
             bed.set_cable(turn % 3, False)
             print(f"link {turn % 3} cut at {time.monotonic():.1f}", flush=True)
