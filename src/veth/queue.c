@@ -96,10 +96,17 @@ static enum quoit_status check(const struct quoit_veth_queue *queue, enum quoit_
     return has_room(queue, queue->sent, reserve) ? QUOIT_OK : QUOIT_FULL;
 }
 
-static void count_out(struct quoit_veth_queue *queue)
+/* Tables of links are no frames of the device: one that a link loses must not seem to be a lost frame. */
+static void count(_Atomic uint64_t *frames, const struct quoit_veth_header *header)
+{
+    if (header->kind == QUOIT_VETH_ETHERNET)
+        atomic_fetch_add_explicit(frames, 1, memory_order_relaxed);
+}
+
+static void count_out(struct quoit_veth_queue *queue, const struct quoit_veth_header *header)
 {
     queue->sent++;
-    atomic_fetch_add_explicit(queue->out_frames, 1, memory_order_relaxed);
+    count(queue->out_frames, header);
 }
 
 /* The first `bytes` of a frame, behind which the rest is in the slot already. */
@@ -110,7 +117,7 @@ static enum quoit_status write_frame(struct quoit_veth_queue *queue, const struc
         quoit_port_write_marked(queue->port, QUOIT_WINDOW_SLOTS, offset_of_slot(queue, queue->sent), header, bytes,
                                 queue->window_offset + offsetof(struct quoit_veth_range, sent), queue->sent + 1);
     if (status == QUOIT_OK)
-        count_out(queue);
+        count_out(queue, header);
     queue->marked = queue->sent;
     return status;
 }
@@ -124,7 +131,7 @@ static enum quoit_status write_unmarked(struct quoit_veth_queue *queue, const st
     queue->departures[queue->sent % QUOIT_VETH_SLOT_COUNT] =
         (struct quoit_veth_departure){.has_arrived = status == QUOIT_OK};
     if (status == QUOIT_OK)
-        count_out(queue);
+        count_out(queue, header);
     return status;
 }
 
@@ -144,7 +151,7 @@ static bool submit(struct quoit_veth_queue *queue, const struct quoit_veth_heade
     }
     queue->departures[queue->sent % QUOIT_VETH_SLOT_COUNT] =
         (struct quoit_veth_departure){.source = header, .is_kept = is_kept};
-    count_out(queue);
+    count_out(queue, header);
     atomic_fetch_add_explicit(queue->dma_frames, 1, memory_order_relaxed);
     return true;
 }
@@ -249,22 +256,22 @@ static bool give_back(struct quoit_veth_queue *queue, uint64_t least)
 uint32_t quoit_veth_queue_receive(struct quoit_veth_queue *queue, quoit_veth_take *take, void *arg, uint32_t most,
                                   bool *has_credited_out)
 {
-    uint32_t count = 0;
+    uint32_t taken = 0;
     *has_credited_out = false;
     pthread_mutex_lock(&queue->receive_lock);
-    while (count < most && atomic_load_explicit(&queue->is_up, memory_order_relaxed) && has_frame(queue)) {
+    while (taken < most && atomic_load_explicit(&queue->is_up, memory_order_relaxed) && has_frame(queue)) {
         void *slot = queue->inbound->slots[queue->taken % QUOIT_VETH_SLOT_COUNT];
         if (!take(arg, slot)) {
             *has_credited_out |= give_back(queue, 1); /* withheld credits can stop a ring: see Deadlock */
             break;
         }
         queue->taken++;
-        atomic_fetch_add_explicit(queue->in_frames, 1, memory_order_relaxed);
-        count++;
+        count(queue->in_frames, slot);
+        taken++;
         *has_credited_out |= give_back(queue, QUOIT_VETH_SLOT_COUNT / CREDIT_SHARE);
     }
     pthread_mutex_unlock(&queue->receive_lock);
-    return count;
+    return taken;
 }
 
 bool quoit_veth_queue_has_credits(struct quoit_veth_queue *queue)

@@ -52,7 +52,7 @@ struct quoit_veth_queue {
     uint64_t dma_bytes;           /* frames of at least this size go by DMA if their buffer can be kept */
     uint32_t dma_channel;         /* of the port, this queue's alone */
     _Atomic uint64_t *dma_frames; /* counts them */
-    _Atomic uint64_t *out_frames; /* counts those sent, and those taken here */
+    _Atomic uint64_t *out_frames; /* counts those of the device that were sent, and those taken here */
     _Atomic uint64_t *in_frames;
     uint64_t sent; /* under send_lock, as the next two. The neighbour was told of `marked` of them */
     uint64_t marked;

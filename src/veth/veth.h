@@ -42,8 +42,8 @@ struct quoit_veth_config {
     X(turned_frames, "frames that met a dead link and went back")                                                      \
     X(lost_frames, "frames dropped at a dead link")                                                                    \
     X(refused_frames, "frames that the device did not take")                                                           \
-    X(link_out_frames, "frames written to the neighbours; what is out and in nowhere was lost with a link")            \
-    X(link_in_frames, "frames taken from the neighbours")                                                              \
+    X(link_out_frames, "the device's frames to the neighbours; what is out and in nowhere was lost with a link")       \
+    X(link_in_frames, "the device's frames from the neighbours")                                                       \
     X(malformed_frames, "malformed frames from a neighbour")                                                           \
     X(full_waits, "times that the transmitter waited for slots")
 
