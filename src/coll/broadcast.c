@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Broadcast. Small data: the root writes it into a slot of its leader and returns; slots travel from leader to leader.
+/* Broadcast. Small data: the root writes it into a slot of its leader and returns; slots travel from leader to leader,
+ * round the ring or, over a network, along a tree.
  * Large data: from leader to leader in chunks, one half in each direction, each chunk directly into the leader's dest
  * and forwarded while the next one arrives; the members of a group copy from the root's source or from their leader's
  * dest. */
@@ -21,7 +22,8 @@ struct broadcast {
     bool has_own_copy;  /* this member's dest is complete */
     uint32_t lender_pe; /* the PE from whose memory the members of the host copy */
     uint32_t root_host;
-    struct quoit_spread spread; /* schedule of a small broadcast */
+    struct quoit_spread spread; /* schedules of a small broadcast: over links, */
+    struct quoit_tree tree;     /* and over a network */
 };
 
 static void publish(struct quoit_team_state *team)
@@ -39,9 +41,19 @@ static void await_published(struct quoit_team_state *team)
 static void send_on(struct quoit_team_state *team, const struct broadcast *broadcast,
                     const struct quoit_team_message *message)
 {
-    for (int travel = 0; travel < QUOIT_TRAVEL_COUNT; travel++)
+    for (int travel = 0; travel < QUOIT_TRAVEL_COUNT && team->has_links; travel++)
         if (broadcast->spread.sends[travel])
             quoit_team_stream(team, message, travel);
+    for (uint32_t round = broadcast->tree.first; round < broadcast->tree.end && !team->has_links; round++)
+        quoit_team_tree_send(team, message, round);
+}
+
+static void receive(struct quoit_team_state *team, const struct broadcast *broadcast)
+{
+    if (team->has_links)
+        quoit_team_stream_wait(team, broadcast->spread.receive);
+    else
+        quoit_team_tree_wait(team, broadcast->tree.receive);
 }
 
 /* The segment offset of a slot: whole cache lines, not wrapping at the end of the buffer. The same on all members. */
@@ -74,7 +86,7 @@ static void broadcast_small(struct quoit_team_state *team, const struct broadcas
             send_on(team, broadcast, &message);
         publish(team);
     } else if (speaks && broadcast->spread.does_receive) {
-        quoit_team_stream_wait(team, broadcast->spread.receive);
+        receive(team, broadcast);
         send_on(team, broadcast, &message);
         publish(team);
     } else {
@@ -184,6 +196,7 @@ void quoit_coll_broadcast(struct quoit_team_state *team, uint64_t offset_dest, u
         .lender_pe = root_host == team->host ? quoit_team_pe_of(team, root) : own->leader_pe,
         .root_host = root_host,
         .spread = quoit_schedule_spread(team->host_count, team->host, root_host),
+        .tree = quoit_schedule_tree(team->host_count, team->host, root_host),
     };
     if (root_host == team->host)
         broadcast.source = quoit_team_workspace(team, root - own->first_rank) + offset_source;

@@ -70,11 +70,7 @@ static void begin(struct quoit_team_state *team, void *arg)
         if (team->host_count > 1)
             quoit_team_exchange(team, quoit_team_gather(team));
     } else if (team->host_count > 1 && collect->is_equal) {
-        /* The neighbours' leaders are inside, so their dests may be written; else the exchange of sizes has ensured
-         * that. */
-        static const struct quoit_team_message nothing;
-        const struct quoit_team_message *const ready[QUOIT_TRAVEL_COUNT] = {&nothing, &nothing};
-        quoit_team_round(team, ready);
+        quoit_team_before_exchange(team); /* of sizes that differ the exchange has done what this does */
     }
 }
 

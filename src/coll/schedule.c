@@ -97,6 +97,25 @@ struct quoit_step quoit_schedule_disseminate(uint32_t host_count, uint32_t host,
                                .receive = upstream(host_count, host, distance, QUOIT_NEXT)};
 }
 
+uint32_t quoit_schedule_dissemination_blocks(uint32_t host_count, uint32_t round)
+{
+    uint32_t held = 1u << round, missing = host_count - held;
+    return held < missing ? held : missing;
+}
+
+struct quoit_tree quoit_schedule_tree(uint32_t host_count, uint32_t host, uint32_t root)
+{
+    uint32_t distance = (host + host_count - root) % host_count;
+    struct quoit_tree tree = {.does_receive = distance != 0};
+    while ((distance >> tree.first) != 0)
+        tree.first++;
+    tree.receive = tree.does_receive ? tree.first - 1 : 0;
+    tree.end = tree.first;
+    while (distance + (1u << tree.end) < host_count)
+        tree.end++;
+    return tree;
+}
+
 struct quoit_part quoit_schedule_part(uint64_t count, uint32_t part_count, uint32_t index)
 {
     uint64_t few = count / part_count, larger_count = count % part_count;

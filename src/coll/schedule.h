@@ -70,9 +70,21 @@ uint32_t quoit_schedule_arrivals_advertise(uint32_t host_count, const struct quo
                                            enum quoit_travel travel);
 
 /* Dissemination: a barrier in log2(host_count) rounds, most of which cross several links. In a round a host notifies
- * `send` and waits for `receive`. */
+ * `send` and waits for `receive`. With blocks it is Bruck's allgather: a message of a round has so many blocks, the
+ * sender's own and those of the hosts before it, which it holds by then; after all rounds each host holds all. */
 uint32_t quoit_schedule_dissemination_rounds(uint32_t host_count);
 struct quoit_step quoit_schedule_disseminate(uint32_t host_count, uint32_t host, uint32_t round);
+uint32_t quoit_schedule_dissemination_blocks(uint32_t host_count, uint32_t round);
+
+/* Tree (binomial): one host's data reaches all others in the rounds of a dissemination. In each round the hosts that
+ * have it send it to their `send` of that round: a host's message of a round has the same sender whatever the root. */
+struct quoit_tree {
+    bool does_receive; /* all but the root */
+    uint32_t receive;  /* the round */
+    uint32_t first;    /* the rounds in which it sends: first..end-1 */
+    uint32_t end;
+};
+struct quoit_tree quoit_schedule_tree(uint32_t host_count, uint32_t host, uint32_t root);
 
 /* Part `index` of `count` items divided into part_count parts that differ by at most one item. */
 struct quoit_part {

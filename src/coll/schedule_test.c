@@ -275,6 +275,60 @@ static void test_dissemination_is_a_barrier(void **state)
     }
 }
 
+/* The blocks of a message are held by its sender and new to its receiver. */
+static void test_dissemination_gathers_all_blocks(void **state)
+{
+    (void)state;
+    for (uint32_t count = 1; count <= HOSTS_MAX; count++) {
+        uint32_t held[HOSTS_MAX];
+        for (uint32_t host = 0; host < count; host++)
+            held[host] = 1u << host;
+        for (uint32_t round = 0; round < quoit_schedule_dissemination_rounds(count); round++) {
+            uint32_t before[HOSTS_MAX];
+            memcpy(before, held, sizeof held);
+            for (uint32_t host = 0; host < count; host++)
+                for (uint32_t i = 0; i < quoit_schedule_dissemination_blocks(count, round); i++) {
+                    uint32_t block = 1u << (host + count - i) % count;
+                    uint32_t to = quoit_schedule_disseminate(count, host, round).send;
+                    assert_true(before[host] & block);
+                    assert_false(held[to] & block);
+                    held[to] |= block;
+                }
+        }
+        for (uint32_t host = 0; host < count; host++)
+            assert_int_equal(held[host], all_of(count));
+    }
+}
+
+static void tree_from(uint32_t count, uint32_t root)
+{
+    uint32_t rounds = quoit_schedule_dissemination_rounds(count), reached = 1u << root;
+    for (uint32_t round = 0; round < rounds; round++) {
+        uint32_t before = reached;
+        for (uint32_t host = 0; host < count; host++) {
+            struct quoit_tree tree = quoit_schedule_tree(count, host, root);
+            assert_int_equal(tree.does_receive, host != root);
+            assert_in_range(tree.end, tree.first, rounds);
+            if (round < tree.first || round >= tree.end)
+                continue;
+            uint32_t to = quoit_schedule_disseminate(count, host, round).send;
+            assert_true(before & 1u << host);
+            assert_false(reached & 1u << to);
+            assert_int_equal(quoit_schedule_tree(count, to, root).receive, round);
+            reached |= 1u << to;
+        }
+    }
+    assert_int_equal(reached, all_of(count));
+}
+
+static void test_tree_reaches_each_once(void **state)
+{
+    (void)state;
+    for (uint32_t count = 1; count <= HOSTS_MAX; count++)
+        for (uint32_t root = 0; root < count; root++)
+            tree_from(count, root);
+}
+
 static void test_parts_cover_all(void **state)
 {
     (void)state;
@@ -300,6 +354,8 @@ int main(void)
         cmocka_unit_test(test_spread_reaches_each_once),
         cmocka_unit_test(test_arrivals_are_a_barrier_of_a_ring_and_of_a_line),
         cmocka_unit_test(test_dissemination_is_a_barrier),
+        cmocka_unit_test(test_dissemination_gathers_all_blocks),
+        cmocka_unit_test(test_tree_reaches_each_once),
         cmocka_unit_test(test_parts_cover_all),
         cmocka_unit_test(test_circulation_reaches_all_each_way),
     };

@@ -18,9 +18,12 @@ _Static_assert(WORLD_BYTES + (PIECE_COUNT - 1) * PIECE_BYTES <=
                    QUOIT_RUNTIME_BYTES - QUOIT_RUNTIME_AUDIT_BYTES - QUOIT_RUNTIME_MARK_BYTES,
                "all pieces have room");
 
-/* Up to this many hosts an exchange is the fastest barrier: it has no more rounds than dissemination, even between
- * distant hosts, and fewer messages than arrivals, which pay off where a round over a link that is down takes long. */
+/* Up to this many hosts on links an exchange by rounds is the fastest barrier: it has no more rounds than
+ * dissemination, even between distant hosts, and fewer messages than arrivals, which pay off where a round over a link
+ * that is down takes long. */
 #define EXCHANGE_HOSTS_MAX 8
+/* Where all hosts are equally near, rounds with both neighbours are fewer than those of a dissemination up to here. */
+#define ROUNDS_HOSTS_MAX 5
 
 static struct quoit_team_space space_of(uint32_t piece)
 {
@@ -98,8 +101,8 @@ struct quoit_team_state *quoit_team_new(struct quoit_fabric *fabric, const struc
             goto delete_team;
     }
     team->has_host_barrier = piece == 0 && quoit_fabric_has_host_barrier(fabric);
-    team->are_neighbours = team->host_count == quoit_fabric_host_count(fabric) &&
-                           quoit_job_config_traits(&fabric->self.layout.job)->has_links;
+    team->has_links = quoit_job_config_traits(&fabric->self.layout.job)->has_links;
+    team->are_neighbours = team->has_links && team->host_count == quoit_fabric_host_count(fabric);
     team->leader_workspace = fabric->peers[own->leader_pe].segment;
     team->flags = (struct quoit_team_flags *)(team->leader_workspace + team->space.start);
     return team;
@@ -123,6 +126,10 @@ uint64_t quoit_team_next_flag(const struct quoit_team_state *team)
     uint64_t most = 0;
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
         most = counts[i] > most ? counts[i] : most;
+    for (uint32_t round = 0; round < QUOIT_DISSEMINATION_ROUNDS; round++) {
+        most = team->tree_sent_count[round] > most ? team->tree_sent_count[round] : most;
+        most = team->tree_come_count[round] > most ? team->tree_come_count[round] : most;
+    }
     return team->flag_base + most + 1;
 }
 
@@ -304,7 +311,70 @@ enum quoit_travel quoit_team_stream_wait_any(struct quoit_team_state *team, cons
     return wait.come;
 }
 
-void quoit_team_exchange(struct quoit_team_state *team, uint64_t offset)
+static uint32_t host_of_round(const struct quoit_team_state *team, uint32_t round)
+{
+    return quoit_schedule_disseminate(team->host_count, team->host, round).send;
+}
+
+void quoit_team_tree_send(struct quoit_team_state *team, const struct quoit_team_message *message, uint32_t round)
+{
+    send_to(team, host_of_round(team, round), message, offsetof(struct quoit_team_flags, tree[round]),
+            team->flag_base + ++team->tree_sent_count[round]);
+}
+
+void quoit_team_tree_wait(struct quoit_team_state *team, uint32_t round)
+{
+    quoit_team_wait(team, &team->flags->tree[round], team->flag_base + ++team->tree_come_count[round]);
+}
+
+/* The blocks of this host and of those before it, which lie in two parts if they go round from the first to the last.
+ */
+static struct quoit_team_message blocks_to(struct quoit_team_state *team, uint32_t host, uint64_t offset,
+                                           uint32_t count)
+{
+    const uint64_t *starts = team->starts;
+    uint32_t end = team->host + 1, last_count = count > end ? count - end : 0;
+    uint32_t first = end + last_count - count, last = team->host_count - last_count;
+    uint64_t at = offset + starts[last], bytes = starts[team->host_count] - starts[last];
+    if (bytes != 0)
+        quoit_fabric_put(team->fabric, &team->context, at, quoit_coll_address(team->fabric, at), bytes,
+                         team->hosts[host].leader_pe);
+    at = offset + starts[first];
+    return (struct quoit_team_message){
+        .offset = at, .source = quoit_coll_address(team->fabric, at), .bytes = starts[end] - starts[first]};
+}
+
+/* blocks: the offset of an exchange's; NULL: a barrier. */
+static void disseminate(struct quoit_team_state *team, const uint64_t *blocks)
+{
+    uint64_t value = team->flag_base + ++team->dissemination_count;
+    uint32_t round_count = quoit_schedule_dissemination_rounds(team->host_count);
+    for (uint32_t round = 0; round < round_count; round++) {
+        uint32_t host = host_of_round(team, round);
+        struct quoit_team_message message = {.bytes = 0};
+        if (blocks)
+            message = blocks_to(team, host, *blocks, quoit_schedule_dissemination_blocks(team->host_count, round));
+        send_to(team, host, &message, offsetof(struct quoit_team_flags, disseminate[round]), value);
+        quoit_team_wait(team, &team->flags->disseminate[round], value);
+    }
+}
+
+static bool exchanges_by_dissemination(const struct quoit_team_state *team)
+{
+    return !team->has_links && team->host_count > ROUNDS_HOSTS_MAX;
+}
+
+void quoit_team_before_exchange(struct quoit_team_state *team)
+{
+    static const struct quoit_team_message nothing;
+    const struct quoit_team_message *const ready[QUOIT_TRAVEL_COUNT] = {&nothing, &nothing};
+    if (exchanges_by_dissemination(team))
+        disseminate(team, NULL);
+    else
+        quoit_team_round(team, ready);
+}
+
+static void exchange_by_rounds(struct quoit_team_state *team, uint64_t offset)
 {
     uint32_t round_count = quoit_schedule_exchange_rounds(team->host_count);
     for (uint32_t round = 0; round < round_count; round++) {
@@ -324,6 +394,14 @@ void quoit_team_exchange(struct quoit_team_state *team, uint64_t offset)
     }
 }
 
+void quoit_team_exchange(struct quoit_team_state *team, uint64_t offset)
+{
+    if (exchanges_by_dissemination(team))
+        disseminate(team, &offset);
+    else
+        exchange_by_rounds(team, offset);
+}
+
 void quoit_team_exchange_partials(struct quoit_team_state *team, const void *block, size_t bytes)
 {
     size_t slice_bytes = quoit_team_slice_bytes(team);
@@ -339,17 +417,6 @@ void quoit_team_exchange_partials(struct quoit_team_state *team, const void *blo
         quoit_team_exchange(team, offset);
         for (uint32_t host = 0; host < team->host_count; host++)
             memcpy(team->partials + host * bytes + at, table + host * slice, slice);
-    }
-}
-
-static void disseminate(struct quoit_team_state *team)
-{
-    uint64_t value = team->flag_base + ++team->dissemination_count;
-    uint32_t round_count = quoit_schedule_dissemination_rounds(team->host_count);
-    for (uint32_t round = 0; round < round_count; round++) {
-        uint32_t host = quoit_schedule_disseminate(team->host_count, team->host, round).send;
-        send_to(team, host, NULL, offsetof(struct quoit_team_flags, disseminate[round]), value);
-        quoit_team_wait(team, &team->flags->disseminate[round], value);
     }
 }
 
@@ -412,12 +479,14 @@ void quoit_team_sync_hosts(struct quoit_team_state *team, void *unused)
         quoit_fabric_host_barrier(team->fabric, team->call);
         return;
     }
-    if (team->host_count <= EXCHANGE_HOSTS_MAX) {
+    if (exchanges_by_dissemination(team)) {
+        disseminate(team, NULL);
+    } else if (team->host_count <= EXCHANGE_HOSTS_MAX) {
         memset(team->starts, 0, (team->host_count + 1) * sizeof *team->starts);
-        quoit_team_exchange(team, 0);
+        exchange_by_rounds(team, 0);
     } else if (team->are_neighbours) {
         sync_by_arrivals(team);
     } else {
-        disseminate(team);
+        disseminate(team, NULL);
     }
 }

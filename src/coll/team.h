@@ -16,6 +16,8 @@
  *   round    Leaders send to both neighbours, then wait for both: a neighbour that sent round t had processed round
  *            t - 1. In round t a leader has seen its neighbours' round t - 1, so they are done with round t - 2: two
  *            halves (alternating by round, or by exchange, which is at least one round) suffice for neighbours' writes.
+ *   exchange A leader that has all blocks of exchange t has seen all others in it, so they are done with t - 1: the two
+ *            halves suffice for the writes of a dissemination too, which come from any leader.
  *   slots    Small broadcasts use consecutive parts of one buffer, as long as the data. When all of it was used since
  *            the last closed operation (one in which each member waits for all), a sync comes first. So a closed
  *            operation, which the readers entered after reading, lies between two uses of a byte.
@@ -50,6 +52,7 @@ struct quoit_team_flags {
     struct quoit_flag stream[QUOIT_TRAVEL_COUNT];   /* likewise */
     struct quoit_flag arrivals[QUOIT_TRAVEL_COUNT]; /* likewise */
     struct quoit_flag disseminate[QUOIT_DISSEMINATION_ROUNDS]; /* writer: the leader that notifies in this round */
+    struct quoit_flag tree[QUOIT_DISSEMINATION_ROUNDS];        /* likewise */
     /* of each member */
     _Alignas(64) uint64_t posted[8]; /* writer: the owner, before it arrives; read by the member that works */
     struct quoit_flag read;          /* writer: the owner. The last large broadcast that it copied */
@@ -92,6 +95,7 @@ struct quoit_team_state {
     uint32_t local;       /* own: 0..local_count-1, in order of rank */
     bool is_leader;
     bool has_host_barrier; /* the world, whose hosts synchronise by a barrier of the engine that joins them */
+    bool has_links;        /* between its hosts; else each is as near as any other */
     bool are_neighbours;   /* the team is on all hosts of a ring of links */
     char *leader_workspace;
     struct quoit_team_flags *flags; /* the leader's */
@@ -108,6 +112,8 @@ struct quoit_team_state {
     uint64_t arrivals_count;                 /* barriers by arrivals */
     uint64_t sent_count[QUOIT_TRAVEL_COUNT]; /* of streams */
     uint64_t come_count[QUOIT_TRAVEL_COUNT];
+    uint64_t tree_sent_count[QUOIT_DISSEMINATION_ROUNDS];
+    uint64_t tree_come_count[QUOIT_DISSEMINATION_ROUNDS];
     uint32_t table_turn;
     char *partials;   /* [host_count][gather_bytes]; NULL on others */
     uint64_t *starts; /* [host_count + 1], on all members */
@@ -178,6 +184,11 @@ void quoit_team_stream(struct quoit_team_state *team, const struct quoit_team_me
 void quoit_team_stream_wait(struct quoit_team_state *team, enum quoit_travel travel);
 /* Waits for the next message in any direction in which one may come, takes it and returns the direction. */
 enum quoit_travel quoit_team_stream_wait_any(struct quoit_team_state *team, const bool may_come[QUOIT_TRAVEL_COUNT]);
+/* The same along a tree: the message of a round. */
+void quoit_team_tree_send(struct quoit_team_state *team, const struct quoit_team_message *message, uint32_t round);
+void quoit_team_tree_wait(struct quoit_team_state *team, uint32_t round);
+/* Waits until the leaders to whom this one sends in an exchange are inside, so that it may write into their dests. */
+void quoit_team_before_exchange(struct quoit_team_state *team);
 /* Copies block j, at segment offset + team->starts[j] on the leader of host j, to the same place on all leaders. */
 void quoit_team_exchange(struct quoit_team_state *team, uint64_t offset);
 /* Gathers blocks of `bytes` (<= gather_bytes) of all leaders into team->partials, that of host j at j * bytes. Works in
