@@ -599,7 +599,7 @@ int quoit_net_wait_fd(const struct quoit_net *net)
 bool quoit_net_arm(struct quoit_net *net, uint64_t *until_ns_out)
 {
     *until_ns_out = net->next_watch_ns;
-    return net->unheard_count == 0 && net->driver->arm(net->end);
+    return net->unheard_count == 0 && !net->has_broken && net->driver->arm(net->end);
 }
 
 /* Whether all have said that they leave, and know that this host does. */

@@ -145,8 +145,8 @@ bool quoit_net_is_connected(const struct quoit_net *net, uint32_t host);
 
 /* For sleeping: a descriptor that poll(2) finds readable when progress has something to do. Before each sleep
  * quoit_net_arm() must have said true, and the sleep must end by the time that it names, for heartbeats. -1: the
- * network has none, and must be polled. It must be polled too until every host has said something: UCX's descriptor is
- * readable all the time while the other host does not answer a connection. */
+ * network has none, and must be polled. It must be polled too while a broken host is to be lost, and until every host
+ * has said something: UCX's descriptor is readable all the time while the other host does not answer a connection. */
 int quoit_net_wait_fd(const struct quoit_net *net);
 bool quoit_net_arm(struct quoit_net *net, uint64_t *until_ns_out);
 

@@ -166,7 +166,7 @@ static int fake_wait_fd(const struct quoit_net_end *end)
 static bool fake_arm(struct quoit_net_end *end)
 {
     (void)end;
-    return false;
+    return true;
 }
 
 const struct quoit_net_driver *quoit_net_driver_open(const char *name, char problem[QUOIT_NET_PROBLEM_BYTES])
@@ -315,6 +315,32 @@ static void test_a_host_breaks_while_another_is_lost(void **state)
     quoit_net_close(side.net);
 }
 
+/* All have been heard, so nothing else keeps host 0 awake. */
+static void test_no_sleep_before_a_broken_host_is_lost(void **state)
+{
+    struct side side;
+    uint64_t word = 0, until_ns;
+    (void)state;
+    open_side(&side, 0);
+    for (uint32_t host = 1; host < HOST_COUNT; host++) {
+        struct side other;
+        open_side(&other, host);
+        quoit_net_progress(other.net); /* sends heartbeats */
+        assert_false(quoit_net_arm(side.net, &until_ns));
+        side.fake->coming = &other.fake->sent[0];
+        quoit_net_progress(side.net);
+        quoit_net_close(other.net);
+    }
+    assert_true(quoit_net_arm(side.net, &until_ns));
+    side.fake->dead_mask = 1u << 1;
+    assert_int_equal(quoit_net_send(side.net, 1, &word, sizeof word), QUOIT_GONE);
+    assert_false(quoit_net_arm(side.net, &until_ns));
+    quoit_net_progress(side.net);
+    assert_int_equal(side.lost_mask, 1u << 1);
+    assert_true(quoit_net_arm(side.net, &until_ns));
+    quoit_net_close(side.net);
+}
+
 /* Host 0 has sent so many messages to host 1. */
 static void open_both(struct side *from, struct side *to, uint32_t count)
 {
@@ -404,6 +430,7 @@ int main(void)
         cmocka_unit_test(test_a_message_that_comes_twice),
         cmocka_unit_test(test_which_network_is_taken),
         cmocka_unit_test(test_a_host_breaks_while_another_is_lost),
+        cmocka_unit_test(test_no_sleep_before_a_broken_host_is_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

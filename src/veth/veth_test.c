@@ -658,9 +658,12 @@ static void send_changing(struct world *world, uint64_t ordinal, uint16_t dest)
                                              offsetof(struct quoit_veth_range, sent), ordinal + 1),
                      QUOIT_OK);
     quoit_port_ring(port, atomic_load(&world->hosts[0].records[QUOIT_RIGHT].peer_doorbells));
-    for (uint32_t i = 0; stats_of(world, 1).link_in_frames == taken; i++)
+    const uint64_t end_ns = quoit_clock_now_ns() + WAIT_MS * UINT64_C(1000000);
+    for (uint32_t i = 0; stats_of(world, 1).link_in_frames == taken; i++) {
+        assert_true(quoit_clock_now_ns() < end_ns);
         assert_int_equal(quoit_port_write64(port, QUOIT_WINDOW_SLOTS, length_at, i % 2 ? TRUE_BYTES : FALSE_BYTES),
                          QUOIT_OK);
+    }
 }
 
 /* The length that was checked is the one that is used: neither a device nor a slot of the next host gets more. */
