@@ -65,6 +65,13 @@ static int add_export(struct plan_program *program, const char *text)
         whole = strdup(text);
     }
     must(whole);
+    size_t name_bytes = strcspn(whole, "=") + 1;
+    for (uint32_t i = 0; i < program->export_count; i++)
+        if (strncmp(program->exports[i], whole, name_bytes) == 0) { /* the last one counts */
+            free(program->exports[i]);
+            program->exports[i] = whole;
+            return PLAN_GO_ON;
+        }
     program->exports = must(realloc(program->exports, (program->export_count + 2) * sizeof *program->exports));
     program->exports[program->export_count++] = whole;
     program->exports[program->export_count] = NULL;

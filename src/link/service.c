@@ -133,7 +133,8 @@ static void tell(struct side *side, struct quoit_handshake_word word)
 static void step_absent(struct quoit_service *service, enum quoit_side index)
 {
     struct side *side = &service->sides[index];
-    if (!quoit_port_link_is_up(side->port))
+    bool has_number = side->epoch <= QUOIT_LINK_STATE_MAX / 2; /* else the ring goes on without the link */
+    if (!has_number || !quoit_port_link_is_up(side->port))
         return;
     if (is_held(service, index, quoit_clock_now_ns())) {
         atomic_fetch_add_explicit(&side->record->hold_count, 1, memory_order_relaxed);

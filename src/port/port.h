@@ -19,7 +19,8 @@
  *   this opening returned LINK_DOWN, nothing that the opening posted before will still arrive; and what the opening
  *   sends next is refused until it is bound to the new epoch. Likewise, when an end sees the link down or in a new
  *   epoch, nothing of the old epoch will still arrive at it.
- * Aligned 8-byte stores (quoit_port_write64, and the aligned 8-byte words of a longer write) are never torn.
+ * Aligned 8-byte stores (quoit_port_write64, and the aligned 8-byte words of a longer write) are never torn, nor are
+ *   aligned 4- and 2-byte ones at the beginning and end of a write.
  * Arrival: a driver with QUOIT_PORT_ARRIVES_ON_RETURN promises more: a write that returned OK has arrived, and a write
  *   inside of one aligned 8-byte word that returned LINK_DOWN has not and will not. No hardware does.
  * Doorbells coalesce: ten rings may be seen as one. They are sticky until cleared. A doorbell is a hint; the window is

@@ -354,9 +354,14 @@ static void test_no_wake_of_several_ringers_is_lost(void **state)
            (unsigned long long)waiter.sleep_count);
 }
 
-/* Whole words: the writer overwrites a range again and again, at every length and misalignment of its source, each time
- * with words whose eight bytes are alike. The reader may meet old and new words, never a mixed one. */
+/* Whole words: the writer overwrites ranges again and again, at every length and misalignment of its source, each time
+ * with bytes that are alike. The reader may meet old and new words, never a mixed one. One range has words of 8 bytes,
+ * the next of 4, the last of 2: there writes begin and end at any such word, and are short, so that a reader meets the
+ * beginning of one often enough. */
 #define WORDS_BYTES 16384
+#define PARTS_BYTES 64 /* of the ranges with smaller words */
+#define PARTS_TURNS 300
+#define WORD_RANGES 3
 
 static void write_alike_words(void *arg)
 {
@@ -366,13 +371,40 @@ static void write_alike_words(void *arg)
     uint8_t source[WORDS_BYTES + 8];
     wait_for_link(port);
     for (uint64_t i = 1; atomic_load(word_of(s, 1, 0)) != STOP; i++) {
-        uint64_t bytes = 8 * (1 + quoit_prng_choose(&prng, quoit_prng_choose(&prng, 2) != 0 ? 16 : WORDS_BYTES / 8));
-        uint64_t offset = 8 * quoit_prng_choose(&prng, (WORDS_BYTES - bytes) / 8 + 1);
+        uint64_t range = quoit_prng_choose(&prng, WORD_RANGES), size = 8 >> range;
+        uint64_t range_bytes = range == 0 ? WORDS_BYTES : PARTS_BYTES;
+        uint64_t most = range == 0 && quoit_prng_choose(&prng, 2) == 0 ? WORDS_BYTES / size : range == 0 ? 16 : 3;
+        uint64_t bytes = size * (1 + quoit_prng_choose(&prng, most));
+        uint64_t offset = range * WORDS_BYTES + size * quoit_prng_choose(&prng, (range_bytes - bytes) / size + 1);
         uint64_t skew = quoit_prng_choose(&prng, 8);
         memset(source, (int)(i & 0xff), sizeof source);
         must(quoit_port_write(port, QUOIT_WINDOW_SLOTS, offset, source + skew, bytes) == QUOIT_OK);
     }
     quoit_port_close(port);
+}
+
+static uint64_t read_words(struct setup *s)
+{
+    for (uint64_t at = 0; at < WORDS_BYTES; at += 8) {
+        uint64_t word = atomic_load_explicit(word_of(s, 0, at), memory_order_relaxed);
+        must(word == (word & 0xff) * 0x0101010101010101u);
+    }
+    return WORDS_BYTES / 8;
+}
+
+static uint64_t read_parts(struct setup *s)
+{
+    const uint32_t *words = (const uint32_t *)(const void *)word_of(s, 0, WORDS_BYTES);
+    const uint16_t *halves = (const uint16_t *)(const void *)word_of(s, 0, 2 * WORDS_BYTES);
+    for (uint32_t i = 0; i < PARTS_BYTES / sizeof *words; i++) {
+        uint32_t word = __atomic_load_n(&words[i], __ATOMIC_RELAXED);
+        must(word == (word & 0xff) * 0x01010101u);
+    }
+    for (uint32_t i = 0; i < PARTS_BYTES / sizeof *halves; i++) {
+        uint16_t half = __atomic_load_n(&halves[i], __ATOMIC_RELAXED);
+        must(half == (half & 0xff) * 0x0101u);
+    }
+    return PARTS_BYTES / sizeof *words + PARTS_BYTES / sizeof *halves;
 }
 
 static void test_words_are_whole(void **state)
@@ -384,10 +416,9 @@ static void test_words_are_whole(void **state)
     wait_for_link(port);
     uint64_t deadline_ns = quoit_clock_now_ns() + RUN_NS, read_count = 0;
     while (quoit_clock_now_ns() < deadline_ns) {
-        for (uint64_t at = 0; at < WORDS_BYTES; at += 8, read_count++) {
-            uint64_t word = atomic_load_explicit(word_of(s, 0, at), memory_order_relaxed);
-            must(word == (word & 0xff) * 0x0101010101010101u);
-        }
+        read_count += read_words(s);
+        for (uint32_t turn = 0; turn < PARTS_TURNS; turn++)
+            read_count += read_parts(s);
     }
     must(quoit_port_write64(port, QUOIT_WINDOW_SLOTS, 0, STOP) == QUOIT_OK);
     rig_other_join(&writer);

@@ -151,11 +151,9 @@ static void alltoalls(struct quoit_set *set, void *dest, const void *source, ptr
     blocks.element_bytes = (uint32_t)element_bytes;
     if (nelems != 0) {
         /* No memory is needed between the last element and the next stride. */
-        size_t steps = quoit_check_bytes(nelems, set->range.size, set->call) - 1;
-        size_t dest_count = quoit_check_bytes(steps, (size_t)dst, set->call) + 1;
-        size_t source_count = quoit_check_bytes(steps, (size_t)sst, set->call) + 1;
-        size_t dest_bytes = quoit_check_bytes(dest_count, element_bytes, set->call);
-        size_t source_bytes = quoit_check_bytes(source_count, element_bytes, set->call);
+        size_t count = quoit_check_bytes(nelems, set->range.size, set->call);
+        size_t dest_bytes = quoit_check_bytes(quoit_check_extent(dst, 1, count, set->call), element_bytes, set->call);
+        size_t source_bytes = quoit_check_bytes(quoit_check_extent(sst, 1, count, set->call), element_bytes, set->call);
         blocks.offset_dest = quoit_check_symmetric(dest, dest_bytes, "dest", set->call);
         blocks.offset_source = quoit_check_symmetric(source, source_bytes, "source", set->call);
         if (__builtin_expect(quoit_job.audit != NULL, 0))

@@ -23,6 +23,17 @@ size_t quoit_check_bytes(size_t nelems, size_t element_bytes, const char *call)
     return bytes;
 }
 
+size_t quoit_check_extent(ptrdiff_t stride, size_t block_count, size_t count, const char *call)
+{
+    size_t between;
+    if (count == 0 || block_count == 0)
+        return 0;
+    if (__builtin_mul_overflow((size_t)stride, count - 1, &between) ||
+        __builtin_add_overflow(between, block_count, &between))
+        quoit_wrong(QUOIT_WRONG_COUNT, call, "%zu elements %td apart are more than any memory holds", count, stride);
+    return between;
+}
+
 uint64_t quoit_check_symmetric(const void *address, size_t bytes, const char *argument, const char *call)
 {
     uint64_t offset = 0;

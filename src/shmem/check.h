@@ -36,6 +36,8 @@ static inline void quoit_check_running(const char *call)
     } while (0)
 /* nelems * element_bytes; ends the job on overflow. */
 size_t quoit_check_bytes(size_t nelems, size_t element_bytes, const char *call);
+/* Elements from the first to the last, inclusive, of `count` blocks; ends the job on overflow. */
+size_t quoit_check_extent(ptrdiff_t stride, size_t block_count, size_t count, const char *call);
 /* The segment offset of a symmetric argument; ends the job if it is not symmetric. Zero bytes are not checked and have
  * offset 0. */
 uint64_t quoit_check_symmetric(const void *address, size_t bytes, const char *argument, const char *call);

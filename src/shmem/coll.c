@@ -148,9 +148,9 @@ static int alltoalls(shmem_team_t team, void *dest, const void *source, ptrdiff_
     if (nelems == 0)
         return 0;
     /* No memory is needed between the last element and the next stride. */
-    size_t steps = quoit_check_bytes(nelems, slot->range.size, call) - 1;
-    size_t dest_bytes = quoit_check_bytes(quoit_check_bytes(steps, (size_t)dst, call) + 1, element_bytes, call);
-    size_t source_bytes = quoit_check_bytes(quoit_check_bytes(steps, (size_t)sst, call) + 1, element_bytes, call);
+    size_t count = quoit_check_bytes(nelems, slot->range.size, call);
+    size_t dest_bytes = quoit_check_bytes(quoit_check_extent(dst, 1, count, call), element_bytes, call);
+    size_t source_bytes = quoit_check_bytes(quoit_check_extent(sst, 1, count, call), element_bytes, call);
     struct quoit_alltoalls blocks = {.offset_dest = quoit_check_symmetric(dest, dest_bytes, "dest", call),
                                      .offset_source = quoit_check_symmetric(source, source_bytes, "source", call),
                                      .dest_stride = dst,

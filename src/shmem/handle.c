@@ -606,8 +606,11 @@ void quoit_handles_quiet(void)
 
 void quoit_handles_end(void)
 {
-    for (size_t i = 1; quoit_job.teams && i < QUOIT_TEAMS_MAX; i++)
-        quoit_team_delete(quoit_job.teams[i].state);
+    if (quoit_job.teams)
+        quoit_team_delete(quoit_job.teams[1].state); /* SHARED: its flags are numbered by initializations */
+    for (size_t i = FIRST_PIECE; quoit_job.teams && i < QUOIT_TEAMS_MAX; i++)
+        if (quoit_job.teams[i].range.size != 0)
+            release_team(&quoit_job.teams[i]); /* teams of a later initialization begin above its flags */
     free(quoit_job.teams);
     free(quoit_job.contexts);
     quoit_job.teams = NULL;

@@ -465,7 +465,13 @@ QUOIT_API(void, query_initialized, (int *initialized))
 
 QUOIT_API(void, global_exit, (int status))
 {
-    fflush(NULL);
+    if (ftrylockfile(stdin) == 0) {
+        fflush(NULL);
+        funlockfile(stdin);
+    } else { /* a thread reads it, and flushing all streams would wait for that */
+        fflush(stdout);
+        fflush(stderr);
+    }
     if (quoit_job.state == QUOIT_JOB_NEW)
         _exit(status);
     quoit_boot_abort(&quoit_job.boot, status, "");

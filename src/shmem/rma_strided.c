@@ -21,29 +21,19 @@ static void check_strides(const struct stride *stride, const char *call)
         quoit_wrong(QUOIT_WRONG_STRIDE, call, "sst is %td, but a stride is at least %td", stride->sst, least);
 }
 
-/* From the first element to the last, inclusive. */
-static size_t extent(ptrdiff_t stride, size_t block_count, size_t count, const char *call)
-{
-    size_t between;
-    if (count == 0 || block_count == 0)
-        return 0;
-    if (__builtin_mul_overflow((size_t)stride, count - 1, &between) ||
-        __builtin_add_overflow(between, block_count, &between))
-        quoit_wrong(QUOIT_WRONG_COUNT, call, "%zu elements %td apart are more than any memory holds", count, stride);
-    return between;
-}
-
 static void put_strided(shmem_ctx_t ctx, void *dest, const void *source, const struct stride *stride,
                         size_t element_bytes, int pe, const char *call)
 {
     QUOIT_SPAN_TO(call, stride->count * stride->block_count * element_bytes, (uint32_t)pe);
     quoit_check_running(call);
     check_strides(stride, call);
-    struct quoit_target target = quoit_check_target(
-        ctx, dest, "dest", extent(stride->dst, stride->block_count, stride->count, call), element_bytes, pe, call);
-    quoit_check_private(
-        source, quoit_check_bytes(extent(stride->sst, stride->block_count, stride->count, call), element_bytes, call),
-        "source", call);
+    struct quoit_target target =
+        quoit_check_target(ctx, dest, "dest", quoit_check_extent(stride->dst, stride->block_count, stride->count, call),
+                           element_bytes, pe, call);
+    quoit_check_private(source,
+                        quoit_check_bytes(quoit_check_extent(stride->sst, stride->block_count, stride->count, call),
+                                          element_bytes, call),
+                        "source", call);
     if (target.bytes == 0)
         return;
     const ptrdiff_t size = (ptrdiff_t)element_bytes;
@@ -66,10 +56,12 @@ static void get_strided(shmem_ctx_t ctx, void *dest, const void *source, const s
     quoit_check_running(call);
     check_strides(stride, call);
     struct quoit_target target = quoit_check_target(
-        ctx, source, "source", extent(stride->sst, stride->block_count, stride->count, call), element_bytes, pe, call);
-    quoit_check_private(
-        dest, quoit_check_bytes(extent(stride->dst, stride->block_count, stride->count, call), element_bytes, call),
-        "dest", call);
+        ctx, source, "source", quoit_check_extent(stride->sst, stride->block_count, stride->count, call), element_bytes,
+        pe, call);
+    quoit_check_private(dest,
+                        quoit_check_bytes(quoit_check_extent(stride->dst, stride->block_count, stride->count, call),
+                                          element_bytes, call),
+                        "dest", call);
     if (target.bytes == 0)
         return;
     const ptrdiff_t size = (ptrdiff_t)element_bytes;

@@ -3,6 +3,8 @@
  * results; the program's variables keep their values; nested initializations count. */
 #include "check.h"
 
+#include <unistd.h>
+
 #define LIVES 5
 
 static long counter, mine[64], theirs[64], sum[64];
@@ -34,12 +36,22 @@ static void live(int life)
     shmem_team_t even, row, column;
     shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 2, (npes + 1) / 2, NULL, 0, &even);
     shmem_team_split_2d(SHMEM_TEAM_WORLD, 2, NULL, 0, &row, NULL, 0, &column);
-    CHECK(shmem_team_sync(row) == 0, "life %d", life);
+    for (int i = 0; i < 10; i++)
+        CHECK(shmem_team_sync(row) == 0, "life %d", life);
+    if (shmem_team_my_pe(row) == 1) /* the others meet it late, and read what it wrote */
+        usleep(20000);
+    mine[0] = life * 1000 + me;
+    CHECK(shmem_long_sum_reduce(row, sum, mine, 1) == 0, "life %d", life);
+    long expected = 0;
+    for (int i = 0; i < shmem_team_n_pes(row); i++)
+        expected += life * 1000 + shmem_team_translate_pe(row, i, SHMEM_TEAM_WORLD);
+    CHECK(sum[0] == expected, "life %d: %ld", life, sum[0]);
     CHECK(shmem_long_max_reduce(column, sum, mine, 1) == 0, "life %d", life);
     shmem_ctx_t ctx;
     CHECK(shmem_team_create_ctx(column, 0, &ctx) == 0, "life %d", life);
     shmem_ctx_long_p(ctx, &theirs[5], 77, 0);
-    shmem_team_destroy(column); /* and the context */
+    if (life != 1)                  /* shmem_finalize ends what is left */
+        shmem_team_destroy(column); /* and the context */
     CHECK(even == SHMEM_TEAM_INVALID || shmem_team_my_pe(even) == me / 2, "life %d", life);
     shmem_free(block);
 }

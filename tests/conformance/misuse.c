@@ -73,6 +73,10 @@ static void stride_zero(void)
 {
     shmem_long_iput(heap, globals, 0, 1, 4, 0);
 }
+static void stride_past_all(void) /* on one PE the last element lies at SIZE_MAX */
+{
+    shmem_long_alltoalls(SHMEM_TEAM_WORLD, heap, globals, (ptrdiff_t)(SIZE_MAX / 3), 1, 4);
+}
 static void block_stride(void)
 {
     shmem_long_ibget(globals, heap, 4, 1, 2, 3, 0);
@@ -510,6 +514,7 @@ static const struct {
     CASE(put_past_globals),
     CASE(too_many),
     CASE(stride_zero),
+    CASE(stride_past_all),
     CASE(block_stride),
     CASE(amo_unaligned),
     CASE(bad_cmp),

@@ -29,6 +29,8 @@ class Launch(scenario.Case):
         self.assertEqual(result.out, "1 2 here\n" * 2)
         result = self.run_job("-x", "MINE=a", "sh", "-c", "echo [$MINE]", ":", "sh", "-c", "echo [$MINE]")
         self.assertEqual(sorted(result.out.split()), ["[]", "[a]"])
+        result = self.run_job("-x", "MINE=1", "-x", "MINES=2", "-x", "MINE=3", "sh", "-c", "echo $MINE $MINES")
+        self.assertEqual(result.out, "3 2\n") # the last one counts
         self.assertEqual(self.run_job("-x", "PATH=/nowhere", "/bin/sh", "-c", "echo $PATH").out, "/nowhere\n")
         self.assertEqual(self.run_job("-x", "NOTSET", "true").status, 2)
 

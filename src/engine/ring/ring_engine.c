@@ -94,27 +94,33 @@ static void amo(struct quoit_context *context, const struct quoit_peer *peer, co
 
 static void fence_direct(struct quoit_context *context)
 {
-    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
-        atomic_store_explicit(&context->ring.fenced[side],
-                              atomic_load_explicit(&context->ring.posted[side], memory_order_relaxed),
-                              memory_order_relaxed);
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        uint64_t posted = atomic_load_explicit(&context->ring.posted[side], memory_order_relaxed);
+        uint64_t fenced = atomic_load_explicit(&context->ring.fenced[side], memory_order_relaxed);
+        while (fenced < posted && /* another thread may have fenced more */
+               !atomic_compare_exchange_weak_explicit(&context->ring.fenced[side], &fenced, posted,
+                                                      memory_order_relaxed, memory_order_relaxed))
+            ;
+    }
 }
 
+/* Both directly, or else the signal by a request that does not overtake the data: another thread may be making good for
+ * a loss, and have opened or closed the side since. */
 static void put_signal(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset,
                        const void *source, size_t bytes, const struct quoit_signal *signal, bool is_nbi)
 {
-    if (bytes != 0 && !quoit_direct_reaches(peer, offset, bytes)) {
+    const struct quoit_atomic update = {
+        .op = signal->op, .size = 8, .offset = signal->offset, .operand = signal->value};
+    if (bytes != 0 &&
+        (!quoit_direct_reaches(peer, offset, bytes) || !quoit_direct_put(context, peer, offset, source, bytes))) {
         quoit_relayed_put_signal(context, peer, offset, source, bytes, signal, is_nbi);
         return;
     }
-    if (bytes != 0 && !quoit_direct_put(context, peer, offset, source, bytes))
-        quoit_relayed_put(context, peer, offset, source, bytes,
-                          (struct quoit_put_manner){.is_nbi = is_nbi, .keeps_lane = true});
-    if (signal->op != QUOIT_AMO_SET) /* it needs a request */
-        fence_direct(context);
-    amo(context, peer,
-        &(struct quoit_atomic){.op = signal->op, .size = 8, .offset = signal->offset, .operand = signal->value}, NULL,
-        false);
+    if (signal->op == QUOIT_AMO_SET && quoit_direct_reaches(peer, signal->offset, sizeof signal->value) &&
+        quoit_direct_put(context, peer, signal->offset, &signal->value, sizeof signal->value))
+        return;
+    fence_direct(context);
+    quoit_relayed_amo(context, peer, &update, NULL, false);
 }
 
 static void fence(struct quoit_engine *engine, struct quoit_context *context)

@@ -44,23 +44,37 @@ static inline size_t bytes_to_boundary(const char *address, size_t boundary_byte
     return gap < bytes ? gap : bytes;
 }
 
-static inline void store_bytes(char *to, const char *from, size_t bytes)
+/* Aligned 4- and 2-byte parts are stored whole. */
+static inline void store_parts(char *to, const char *from, size_t bytes)
 {
-    for (size_t i = 0; i < bytes; i++)
-        ((volatile char *)to)[i] = from[i];
+    for (size_t done = 0, step; done < bytes; done += step) {
+        char *at = to + done;
+        uint32_t word;
+        uint16_t half;
+        step = (uintptr_t)at % 4 == 0 && bytes - done >= 4 ? 4 : (uintptr_t)at % 2 == 0 && bytes - done >= 2 ? 2 : 1;
+        if (step == 4) {
+            memcpy(&word, from + done, sizeof word);
+            *(volatile uint32_t *)(void *)at = word;
+        } else if (step == 2) {
+            memcpy(&half, from + done, sizeof half);
+            *(volatile uint16_t *)(void *)at = half;
+        } else {
+            *(volatile char *)at = from[done];
+        }
+    }
 }
 
 static inline void store_words(char *to, const char *from, size_t bytes)
 {
     size_t head = bytes_to_boundary(to, WORD_BYTES, bytes);
-    store_bytes(to, from, head);
+    store_parts(to, from, head);
     size_t done = head;
     for (; bytes - done >= WORD_BYTES; done += WORD_BYTES) {
         uint64_t word;
         memcpy(&word, from + done, sizeof word);
         *(volatile uint64_t *)(void *)(to + done) = word;
     }
-    store_bytes(to + done, from + done, bytes - done);
+    store_parts(to + done, from + done, bytes - done);
 }
 
 /* An aligned vector's two words are stored whole. */
@@ -102,11 +116,11 @@ void quoit_emulated_words_out(char *to, const char *from, size_t bytes)
 void quoit_emulated_words_in(char *to, const char *from, size_t bytes)
 {
     size_t done = bytes_to_boundary(from, WORD_BYTES, bytes);
-    store_bytes(to, from, done);
+    store_parts(to, from, done);
     for (; bytes - done >= WORD_BYTES; done += WORD_BYTES) {
         /* a mark that another thread of this host writes meanwhile is read whole */
         uint64_t word = __atomic_load_n((const uint64_t *)(const void *)(from + done), __ATOMIC_RELAXED);
         memcpy(to + done, &word, sizeof word);
     }
-    store_bytes(to + done, from + done, bytes - done);
+    store_parts(to + done, from + done, bytes - done);
 }

@@ -16,22 +16,36 @@ static size_t bytes_to_boundary(const volatile char *address, size_t boundary_by
     return gap < bytes ? gap : bytes;
 }
 
-static void store_bytes(volatile char *to, const char *from, size_t bytes)
+/* Aligned 4- and 2-byte parts are stored whole. */
+static void store_parts(volatile char *to, const char *from, size_t bytes)
 {
-    for (size_t i = 0; i < bytes; i++)
-        to[i] = from[i];
+    for (size_t done = 0, step; done < bytes; done += step) {
+        const uintptr_t at = (uintptr_t)(to + done);
+        uint32_t word;
+        uint16_t half;
+        step = at % 4 == 0 && bytes - done >= 4 ? 4 : at % 2 == 0 && bytes - done >= 2 ? 2 : 1;
+        if (step == 4) {
+            memcpy(&word, from + done, sizeof word);
+            *(volatile uint32_t *)at = word;
+        } else if (step == 2) {
+            memcpy(&half, from + done, sizeof half);
+            *(volatile uint16_t *)at = half;
+        } else {
+            to[done] = from[done];
+        }
+    }
 }
 
 static void store_words(volatile char *to, const char *from, size_t bytes)
 {
     size_t done = bytes_to_boundary(to, WORD_BYTES, bytes);
-    store_bytes(to, from, done);
+    store_parts(to, from, done);
     for (; bytes - done >= WORD_BYTES; done += WORD_BYTES) {
         uint64_t word;
         memcpy(&word, from + done, sizeof word);
         *(volatile uint64_t *)(uintptr_t)(to + done) = word;
     }
-    store_bytes(to + done, from + done, bytes - done);
+    store_parts(to + done, from + done, bytes - done);
 }
 
 /* A line in one go: its words stand in the buffer that combines writes as shortly as can be, so that no other store
