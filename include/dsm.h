@@ -153,7 +153,8 @@ int dsm_restart(const char *path);
 /* --- For fork-style programs, in which one process creates the others (share/quoit/c.m4.qdsm). begin is called first
  * in main: it returns on PE 0 alone; the other PEs stay in it until the end. run executes the routine on the PEs below
  * `count`: on the others with a copy of PE 0's globals between the two addresses, then on PE 0 within this call, which
- * gets its first lock before the others theirs. join waits for all of them. */
+ * gets its first lock before the others theirs. join waits for all of them; so do the next run and the end of the
+ * program, if it did not. */
 void dsm_workers_begin(void);
 void dsm_workers_run(void (*routine)(void), int count, void *globals, void *globals_end);
 void dsm_workers_join(void);

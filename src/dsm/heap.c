@@ -93,13 +93,16 @@ static struct header *header_of(uint64_t block)
     return (struct header *)(block - HEADER_BYTES);
 }
 
-/* The first block of a list that fits. */
-static uint64_t take_listed(uint64_t *list, uint64_t class, uint64_t alignment, uint64_t placement, uint64_t pe)
+/* The first block of a list that fits. The pages of one that was placed are as many as were placed. */
+static uint64_t take_listed(uint64_t *list, const struct header *wanted, uint64_t alignment, uint64_t page_bytes)
 {
     for (uint64_t *at = list; *at != 0; at = &((struct header *)*at)->next) {
         struct header *header = (struct header *)*at;
         uint64_t block = *at + HEADER_BYTES;
-        if (header->class == class && block % alignment == 0 && header->placement == placement && header->pe == pe) {
+        bool has_pages = wanted->placement == DSM_DEFAULT ||
+                         round_up(header->bytes, page_bytes) == round_up(wanted->bytes, page_bytes);
+        if (header->class == wanted->class && block % alignment == 0 && header->placement == wanted->placement &&
+            header->pe == wanted->pe && has_pages) {
             *at = header->next;
             return block;
         }
@@ -124,13 +127,15 @@ static void *allocate(struct quoit_dsm *dsm, size_t bytes, size_t alignment, uin
     struct records *records = records_of(dsm);
     lock_records(dsm, records);
     uint64_t *list = placement == DSM_DEFAULT ? &records->free[class] : &records->placed;
-    uint64_t block = take_listed(list, class, alignment, placement, (uint64_t)pe);
+    struct header header = {LIVE, class, placement, (uint64_t)pe, 0, 0, bytes};
+    uint64_t block = take_listed(list, &header, alignment, dsm->page_bytes);
     if (block == 0) {
         block = take_new(dsm, records, room, alignment);
         *is_new_out = true;
     }
+    header.start = block;
     if (block != 0)
-        *header_of(block) = (struct header){LIVE, class, placement, (uint64_t)pe, 0, block, bytes};
+        *header_of(block) = header;
     unlock_records(dsm, records);
     if (block == 0)
         errno = ENOMEM;
@@ -190,9 +195,11 @@ static void place(struct quoit_dsm *dsm, char *block, uint64_t bytes, enum dsm_p
     quoit_dsm_order_before(dsm->homes); /* who asks for a page has the pointer from this PE */
 }
 
-static void *malloc_with(size_t bytes, const struct dsm_attributes *with, const char *call)
+/* `from` may lie in shared memory, which must not be touched under the library's lock. */
+static void *malloc_with(size_t bytes, const struct dsm_attributes *from, const char *call)
 {
     struct quoit_dsm *dsm = quoit_dsm_running(call);
+    const struct dsm_attributes copy = *from, *with = &copy;
     bool is_new;
     if (with->placement == DSM_ON_PE && (with->pe < 0 || with->pe >= dsm->pe_count))
         quoit_dsm_wrong("%s: pe is %d, but the job has %d PEs (0..%d)", call, with->pe, dsm->pe_count,

@@ -187,6 +187,7 @@ struct quoit_dsm {
     uint64_t creations; /* calls of dsm_workers_run so far */
     uint64_t meetings;  /* barriers that this PE entered since the last */
     bool is_held;       /* before the first lock of a creation: see workers.c */
+    bool is_running;    /* on PE 0: a creation that was not joined */
 };
 
 enum quoit_dsm_word {

@@ -51,6 +51,7 @@ static void say_end(int status, void *pid)
 {
     if (!quoit_dsm || status != 0 || getpid() != (pid_t)(intptr_t)pid)
         return;
+    dsm_workers_join();
     *creation_of(quoit_dsm) = (struct creation){0};
     quoit_dsm_barrier(quoit_dsm);
 }
@@ -157,16 +158,23 @@ void dsm_workers_run(void (*routine)(void), int count, void *globals, void *glob
     if (count < 1 || count > dsm->pe_count)
         quoit_dsm_wrong("dsm_workers_run: %d processes are wanted, but the job has %d PEs; give oshrun -n %d", count,
                         dsm->pe_count, count);
+    dsm_workers_join();
     *creation_of(dsm) =
         (struct creation){(uintptr_t)routine, (uint64_t)count, (uintptr_t)globals, (uintptr_t)globals_end};
     quoit_dsm_barrier(dsm);
     quoit_dsm_barrier(dsm);
     begin_creation(dsm);
+    dsm->is_running = true;
     routine();
     quoit_dsm_workers_go(dsm);
 }
 
 void dsm_workers_join(void)
 {
-    quoit_dsm_barrier(quoit_dsm_running("dsm_workers_join"));
+    struct quoit_dsm *dsm = quoit_dsm_running("dsm_workers_join");
+    if (!dsm->is_running)
+        return;
+    dsm->is_running = false;
+    quoit_dsm_workers_go(dsm);
+    quoit_dsm_barrier(dsm);
 }

@@ -38,6 +38,10 @@ static bool is_child_apart(void)
     return child > 0 && waitpid(child, &status, 0) == child && status == 0;
 }
 
+static void say_nothing(void)
+{
+}
+
 static void say_worked(void)
 {
     if (dsm_my_pe() == dsm_n_pes() - 1)
@@ -55,6 +59,12 @@ int main(int count, char **arguments)
             return 6;
         dsm_workers_run(say_worked, dsm_n_pes(), NULL, NULL);
         dsm_workers_join();
+        return 0;
+    }
+    if (strcmp(how, "no-join") == 0) {
+        dsm_workers_begin();
+        dsm_workers_run(say_nothing, dsm_n_pes(), NULL, NULL);
+        dsm_workers_run(say_worked, dsm_n_pes(), NULL, NULL);
         return 0;
     }
     lock = dsm_all_malloc(sizeof *lock);
