@@ -75,6 +75,7 @@ static const struct {
     /* MESSAGE_BYTES of ofi.c and room for a header. It clears thousands of buffers of that size as it starts; its own
        size is 16 KiB. */
     {"ofi", "FI_OFI_RXM_BUFFER_SIZE", "8448"},
+    {"ofi", "FI_OFI_RXM_MSG_RX_SIZE", "128"}, /* as over verbs; over tcp it would fill 4096 of them */
 };
 
 static void apply_settings(const char *driver)
