@@ -11,12 +11,14 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/assert.h"
 #include "base/log.h"
 #include "boot/heap_default.h"
 #include "env/clock.h"
+#include "env/descriptors.h"
 #include "env/limits.h"
 #include "env/map.h"
 #include "env/park.h"
@@ -248,8 +250,19 @@ static bool keep_only(int *fds, int count)
     return true;
 }
 
-/* The proxy's process, from fork to its end. */
-static int serve(const struct job *job, const struct host *host, int ready_fd, pid_t parent)
+/* Of the proxy of a network: the job config and the memory, for which it has waited. False: there is nothing to serve.
+ */
+static bool hear_start(struct job *job, struct host *host, int start_fd, int *memory_fd_out)
+{
+    struct quoit_ancillary came = {.fds = memory_fd_out, .fd_max = 1};
+    network_load(job);
+    ssize_t n = quoit_receive_with_descriptors(start_fd, &job->config, sizeof job->config, &came, 0);
+    close(start_fd);
+    return n == (ssize_t)sizeof job->config && came.fd_count == 1 && lay_out(job, host);
+}
+
+/* The proxy's process, from fork to its end. job and host are its own copies. */
+static int serve(struct job *job, struct host *host, int memory_or_start_fd, int ready_fd, pid_t parent)
 {
     enum { MEMORY, READY, ENDS, FDS_MAX = ENDS + QUOIT_SIDE_COUNT * QUOIT_PORT_ENDPOINT_FDS };
     char who[24];
@@ -263,7 +276,7 @@ static int serve(const struct job *job, const struct host *host, int ready_fd, p
     sigprocmask(SIG_SETMASK, &none, NULL);
     snprintf(who, sizeof who, "host%u", host->index);
     quoit_log_setup(quoit_options_log_level(&job->plan->options), who);
-    int fds[FDS_MAX] = {host->memory_fd, ready_fd}, fd_count = ENDS;
+    int fds[FDS_MAX] = {memory_or_start_fd, ready_fd}, fd_count = ENDS;
     struct quoit_port_endpoint ends[QUOIT_SIDE_COUNT] = {0};
     struct network_end network = {0};
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT && !network_is_used(job); side++) {
@@ -274,7 +287,7 @@ static int serve(const struct job *job, const struct host *host, int ready_fd, p
         memcpy(fds + fd_count, ends[side].fds, ends[side].fd_count * sizeof fds[0]);
         fd_count += (int)ends[side].fd_count;
     }
-    if (!keep_only(fds, fd_count))
+    if (!keep_only(fds, fd_count) || (network_is_used(job) && !hear_start(job, host, fds[MEMORY], &fds[MEMORY])))
         return 1;
     memcpy(ends[QUOIT_LEFT].fds, fds + ENDS, ends[QUOIT_LEFT].fd_count * sizeof fds[0]);
     memcpy(ends[QUOIT_RIGHT].fds, fds + ENDS + ends[QUOIT_LEFT].fd_count, ends[QUOIT_RIGHT].fd_count * sizeof fds[0]);
@@ -364,7 +377,7 @@ static void proxy_speaks(struct watch *watch, uint32_t events)
         talk_say(&job->talk, TALK_PROXY, host->index, &word, sizeof word);
 }
 
-static bool start_proxy(struct job *job, struct host *host)
+static bool start_proxy(struct job *job, struct host *host, int memory_or_start_fd)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) {
@@ -374,7 +387,7 @@ static bool start_proxy(struct job *job, struct host *host)
     pid_t parent = getpid();
     host->proxy_pid = fork();
     if (host->proxy_pid == 0)
-        _exit(serve(job, host, ends[1], parent));
+        _exit(serve(job, host, memory_or_start_fd, ends[1], parent));
     close(ends[1]);
     if (host->proxy_pid < 0) {
         host->proxy_pid = 0;
@@ -387,6 +400,47 @@ static bool start_proxy(struct job *job, struct host *host)
     host->proxy_ready = (struct watch){.fd = ends[0], .events = EPOLLIN, .ready = proxy_speaks, .owner = host};
     loop_add(&job->loop, &host->proxy_ready);
     return true;
+}
+
+/* Of a network: the proxy is told the rest by say_start(). */
+static bool start_waiting_proxy(struct job *job, struct host *host)
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+        quoit_say("cannot start the proxy of host%u: %s (ulimit -n) [Q0213]", host->index, strerror(errno));
+        return false;
+    }
+    host->proxy_start_fd = ends[0];
+    bool is_started = start_proxy(job, host, ends[1]);
+    close(ends[1]);
+    return is_started;
+}
+
+/* A proxy that has died meanwhile is reaped. */
+static void say_start(const struct job *job, struct host *host)
+{
+    (void)quoit_send_with_descriptors(host->proxy_start_fd, &job->config, sizeof job->config, &host->memory_fd, 1, 0);
+    close(host->proxy_start_fd);
+    host->proxy_start_fd = -1;
+}
+
+static bool begin_proxy(struct job *job, struct host *host)
+{
+    if (!network_is_used(job))
+        return start_proxy(job, host, host->memory_fd);
+    say_start(job, host);
+    return true;
+}
+
+bool hosts_prepare(struct job *job)
+{
+    if (!network_is_used(job))
+        return true;
+    bool is_started = network_open(job);
+    for (uint32_t i = 0; i < job->plan->host_count && is_started; i++)
+        if (job_is_here(job, i))
+            is_started = start_waiting_proxy(job, &job->hosts[i]);
+    return is_started;
 }
 
 /* The owner says nothing more to those who have their share. */
@@ -438,7 +492,7 @@ static bool attach_ring(struct job *job)
 static bool start_elsewhere(struct job *job)
 {
     struct hosts_make make = {.config = job->config};
-    if (network_is_used(job) && !network_open(job, 0))
+    if (network_is_used(job) && !network_open(job))
         return false;
     if (job->network)
         make.tag = network_tag(job);
@@ -482,11 +536,11 @@ bool hosts_make_here(struct job *job, const struct hosts_make *make)
     if (make->config.host_count != job->config.host_count || make->config.pe_count != job->config.pe_count)
         return false;
     job->config = make->config;
-    if (network_is_used(job) && !network_open(job, make->tag))
-        return false;
+    if (job->network)
+        network_take_tag(job, make->tag);
     if (plan_has_bridges(job->plan) && !open_bridges(job))
         return false;
-    return open_host(job, host) && (job->plan->host_count == 1 || start_proxy(job, host));
+    return open_host(job, host) && (job->plan->host_count == 1 || begin_proxy(job, host));
 }
 
 /* PEs run in the namespaces of their host, as commands of quoit ring exec do, and see its Ethernet device. On a ring of
@@ -521,13 +575,11 @@ bool hosts_start(struct job *job, uint64_t data_bytes)
         return start_elsewhere(job);
     if (job->plan->has_ring && !attach_ring(job))
         return false;
-    if (network_is_used(job) && !network_open(job, 0))
-        return false;
     for (uint32_t i = 0; i < job->plan->host_count; i++)
         if (!open_host(job, &job->hosts[i]))
             return false;
     for (uint32_t i = 0; i < job->plan->host_count && job->plan->host_count > 1; i++)
-        if (!start_proxy(job, &job->hosts[i]))
+        if (!begin_proxy(job, &job->hosts[i]))
             return false;
     return true;
 }
@@ -536,7 +588,9 @@ void hosts_stop(struct job *job)
 {
     quoit_park_setup();
     for (uint32_t i = 0; i < job->plan->host_count; i++)
-        if (job->hosts[i].proxy_pid && job->hosts[i].front)
+        if (job->hosts[i].proxy_pid && job->hosts[i].proxy_start_fd >= 0)
+            kill(job->hosts[i].proxy_pid, SIGKILL); /* there was nothing to serve */
+        else if (job->hosts[i].proxy_pid && job->hosts[i].front)
             quoit_proxy_stop(&job->hosts[i].layout, job->hosts[i].front);
     hosts_say_all(job, TALK_STOP, 0, NULL, 0);
     /* An agent leaves it to oshrun, which tells the user: were it not later, its own kill would look like a proxy's

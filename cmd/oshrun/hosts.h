@@ -10,6 +10,9 @@
 
 /* With --ring: the namespaces in which PEs run. False: an error was reported. */
 bool hosts_get_namespaces(struct job *job);
+/* The proxies of a network: they load its library, and wait for hosts_start(). Before the PEs are forked, since those
+ * take as long. False: an error was reported. */
+bool hosts_prepare(struct job *job);
 /* Creates memories and links and starts the proxies. False: an error was reported; the job must end. */
 bool hosts_start(struct job *job, uint64_t data_bytes);
 /* Asks the proxies to stop. */

@@ -81,6 +81,7 @@ struct host {
     bool has_proxy;           /* which has not ended */
     pid_t proxy_pid;          /* 0: none, ended, or on another machine */
     int proxy_wait_status;    /* once it has ended */
+    int proxy_start_fd;       /* to the proxy of a network until it is told to start; -1: none waits for that */
     struct watch proxy_ready; /* the words that the proxy writes, first that it is ready */
     bool is_ready;
     bool is_cut_off;

@@ -202,7 +202,8 @@ static bool open_job(struct job *job, const struct plan *plan, char **environmen
         job->pes[i].program_fd = -1;
     }
     for (uint32_t i = 0; i < plan->host_count; i++)
-        job->hosts[i] = (struct host){.job = job, .index = i, .memory_fd = -1, .link_fd = -1, .proxy_ready.fd = -1};
+        job->hosts[i] = (struct host){
+            .job = job, .index = i, .memory_fd = -1, .link_fd = -1, .proxy_start_fd = -1, .proxy_ready.fd = -1};
     uint64_t timeout_ns = plan_number(plan, QUOIT_OPT_TIMEOUT);
     job->start_ns = quoit_clock_now_ns();
     job->timeout_at_ns = timeout_ns && job->role != ROLE_AGENT ? job->start_ns + timeout_ns : 0;

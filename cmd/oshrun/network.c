@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "env/clock.h"
+#include "net/net.h"
 
 #define LOOK_NS 200000 /* between two looks at who has come */
 
@@ -23,16 +24,11 @@ bool network_is_used(const struct job *job)
     return job->plan->host_count > 1 && job->config.protocol == QUOIT_PROTOCOL_NETWORK;
 }
 
-bool network_open(struct job *job, uint64_t tag)
+bool network_open(struct job *job)
 {
     size_t bytes = sizeof *job->network + (size_t)job->plan->host_count * QUOIT_NETWORK_CONTACT_BYTES;
     struct network_board *board = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    bool is_made = board != MAP_FAILED;
-    if (is_made && tag != 0)
-        board->tag = tag;
-    else if (is_made)
-        is_made = getrandom(&board->tag, sizeof board->tag, 0) == (ssize_t)sizeof board->tag;
-    if (!is_made) {
+    if (board == MAP_FAILED || getrandom(&board->tag, sizeof board->tag, 0) != (ssize_t)sizeof board->tag) {
         quoit_say("no memory for the addresses of the hosts [Q0215]");
         return false;
     }
@@ -49,6 +45,23 @@ static const char *text_or_null(const struct job *job, enum quoit_option_id id)
 uint64_t network_tag(const struct job *job)
 {
     return job->network->tag;
+}
+
+void network_take_tag(struct job *job, uint64_t tag)
+{
+    job->network->tag = tag;
+}
+
+/* "ring" stands for the hosts' links, where there are some. */
+static const char *driver_of(const struct job *job)
+{
+    const char *driver = plan_text(job->plan, QUOIT_OPT_NETWORK);
+    return strcmp(driver, "ring") == 0 ? "auto" : driver;
+}
+
+void network_load(const struct job *job)
+{
+    quoit_net_load(driver_of(job));
 }
 
 const void *network_contact(const struct job *job, uint32_t host)
@@ -73,13 +86,13 @@ bool network_add_contact(struct job *job, uint32_t host, const void *contact)
 /* Where the hosts are processes of this machine, the traffic stays in it without a word. */
 void network_sit_down(const struct job *job, uint32_t host, struct network_seat *seat_out)
 {
-    const char *device = text_or_null(job, QUOIT_OPT_NETWORK_DEVICE), *driver = plan_text(job->plan, QUOIT_OPT_NETWORK);
+    const char *device = text_or_null(job, QUOIT_OPT_NETWORK_DEVICE);
     *seat_out = (struct network_seat){
         .board = job->network,
         .host = host,
         .host_count = job->plan->host_count,
         .timeout_ns = plan_number(job->plan, QUOIT_OPT_LINK_TIMEOUT),
-        .config = {.driver = strcmp(driver, "ring") == 0 ? "auto" : driver,
+        .config = {.driver = driver_of(job),
                    .provider = text_or_null(job, QUOIT_OPT_NETWORK_PROVIDER),
                    .device = device || job->role == ROLE_AGENT ? device : "lo",
                    .tag = job->network->tag,

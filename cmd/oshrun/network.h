@@ -9,9 +9,13 @@
 struct network_board; /* shared by the proxies of the job on this machine, and their oshrun */
 
 bool network_is_used(const struct job *job);
-/* Before the first proxy is forked. tag: 0: chance. False: reported. */
-bool network_open(struct job *job, uint64_t tag);
+/* Before the first proxy is forked; the tag is chance. False: reported. */
+bool network_open(struct job *job);
 uint64_t network_tag(const struct job *job);
+/* Of an agent: the tag that the head drew. */
+void network_take_tag(struct job *job, uint64_t tag);
+/* Of a proxy: loads the library that it will need. */
+void network_load(const struct job *job);
 /* For hosts of several machines: what this host's proxy wrote, and what all did. */
 const void *network_contact(const struct job *job, uint32_t host);
 void network_take_contacts(struct job *job, const void *contacts);

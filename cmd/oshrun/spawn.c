@@ -339,7 +339,7 @@ static bool open_output_folder(struct job *job)
 
 bool spawn_all(struct job *job)
 {
-    if (!open_output_folder(job) || !hosts_get_namespaces(job))
+    if (!open_output_folder(job) || !hosts_get_namespaces(job) || !hosts_prepare(job))
         return false;
     int nothing_fd = open_nothing();
     bool is_started = nothing_fd >= 0;

@@ -275,11 +275,11 @@ uint32_t quoit_net_progress(struct quoit_net *net)
 
 /* Opening */
 
-static uint32_t names_of(const struct quoit_net_config *config, const char *names_out[])
+static uint32_t names_of(const char *driver, const char *names_out[])
 {
     uint32_t count = 0;
-    if (config->driver && strcmp(config->driver, "auto") != 0) {
-        names_out[count++] = config->driver;
+    if (driver && strcmp(driver, "auto") != 0) {
+        names_out[count++] = driver;
         return count;
     }
     while ((names_out[count] = quoit_net_driver_name(count)) != NULL)
@@ -288,6 +288,16 @@ static uint32_t names_of(const struct quoit_net_config *config, const char *name
 }
 
 #define DRIVERS_MAX 8
+
+void quoit_net_load(const char *driver)
+{
+    const char *names[DRIVERS_MAX];
+    char problem[QUOIT_NET_PROBLEM_BYTES];
+    uint32_t count = names_of(driver, names);
+    for (uint32_t i = 0; i < count; i++)
+        if (quoit_net_driver_open(names[i], problem))
+            return;
+}
 
 /* Closes an end that refuses it. */
 static enum quoit_status register_memory(struct quoit_net *net, char problem[QUOIT_NET_PROBLEM_BYTES])
@@ -335,7 +345,7 @@ static enum quoit_status open_driver(struct quoit_net *net, char problem[QUOIT_N
 {
     const struct quoit_net_config *config = &net->config;
     const char *names[DRIVERS_MAX];
-    uint32_t count = names_of(config, names);
+    uint32_t count = names_of(config->driver, names);
     enum quoit_status status = QUOIT_UNSUPPORTED;
     struct quoit_net_driver_config own = {
         .provider = config->provider,
@@ -633,7 +643,7 @@ uint32_t quoit_net_survey(const struct quoit_net_config *config, struct quoit_ne
                           uint32_t max_count)
 {
     const char *names[DRIVERS_MAX];
-    uint32_t name_count = names_of(config, names), count = 0;
+    uint32_t name_count = names_of(config->driver, names), count = 0;
     for (uint32_t i = 0; i < name_count && count < max_count; i++) {
         struct quoit_net_choice *missing = &choices_out[count];
         *missing = (struct quoit_net_choice){0};

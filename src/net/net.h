@@ -100,6 +100,8 @@ struct quoit_net_config {
     void *arg;                                                           /* of all four */
 };
 
+/* Loads the driver's library, which takes a while: open need not wait for it then. What fails here open reports. */
+void quoit_net_load(const char *driver);
 /* UNSUPPORTED: there is no such driver or network here; `problem` says why. */
 QUOIT_MUST_USE enum quoit_status quoit_net_open(const struct quoit_net_config *config, struct quoit_net **net_out,
                                                 char problem[QUOIT_NET_PROBLEM_BYTES]);

@@ -300,6 +300,22 @@ class Agents(Machines):
         os.kill(proxies[1], signal.SIGKILL)
         self.end_of(job, 1, r"the proxy of (east|west) has died of SIGKILL.*Q0205")
 
+    def test_proxies_of_no_use(self):
+        """They are started before the PEs call shmem_init, and may die before; a program that does not call it needs none."""
+        options = (*self.options, "sh", "-c", 'while [ ! -e "$0" ]; do sleep 0.05; done', os.path.join(self.folder, self.mark))
+        for deed in ("kill", "end"):
+            job = self.start(*options)
+            end = time.monotonic() + scenario.LIMIT_S
+            while len(proxies := self.pids_of("quoit-proxy")) < 2:
+                self.assertLess(time.monotonic(), end, "there are no proxies")
+                time.sleep(0.05)
+            if deed == "kill":
+                os.kill(proxies[1], signal.SIGKILL)
+                self.end_of(job, 1, r"the proxy of (east|west) has died of SIGKILL.*Q0205")
+            else:
+                os.close(os.open(options[-1], os.O_CREAT))
+                self.end_of(job, 0, "^$")
+
     def test_a_proxy_that_does_not_end(self):
         """oshrun says so, also when it is always late, and its agent had noticed before."""
         rsh = self.script('unset LD_PRELOAD; shift; exec "$@"')

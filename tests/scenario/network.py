@@ -108,6 +108,57 @@ class Counts(WithNetwork):
         self.assertNotIn("link", text)
 
 
+class Starting(WithNetwork):
+    """Proxies load the network's library while PEs start; these are shells that begin their program when they are let."""
+
+    def held(self, driver, *program):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        gate = os.path.join(folder.name, "gate")
+        job = self.start("--hosts", 3, "--network", driver, *PATIENT, "-n", 3, "sh", "-c",
+                         'while [ ! -e "$0" ]; do sleep 0.05; done; exec "$@"', gate, *program)
+        return job, gate
+
+    def wait_for_proxies(self, driver):
+        def has_loaded(pid):
+            with open(f"/proc/{pid}/maps") as maps:
+                return f"libquoit-net-{driver}.so" in maps.read()
+
+        end = time.monotonic() + scenario.LIMIT_S
+        proxies = []
+        while len(proxies) < 3 or not all(map(has_loaded, proxies)):
+            self.assertLess(time.monotonic(), end, "no proxy has the driver while the PEs start")
+            time.sleep(0.05)
+            proxies = self.pids_of("quoit-proxy")
+        return proxies
+
+    def test_drivers_are_loaded_before_programs_begin(self):
+        for driver in usable_drivers():
+            with self.subTest(driver=driver):
+                job, gate = self.held(driver, GREET)
+                self.wait_for_proxies(driver)
+                os.close(os.open(gate, os.O_CREAT))
+                out, err = job.communicate(timeout=scenario.LIMIT_S)
+                self.assertEqual((job.returncode, err), (0, b""))
+                self.assertEqual(sorted(out.decode().splitlines()), [f"hello from PE {i} of 3" for i in range(3)])
+
+    def test_a_proxy_killed_before_its_memory_is_made(self):
+        driver = usable_drivers()[0]
+        job, _ = self.held(driver, GREET)
+        os.kill(self.wait_for_proxies(driver)[1], signal.SIGKILL)
+        _, err = job.communicate(timeout=scenario.LIMIT_S)
+        self.assertEqual(job.returncode, 1, err)
+        self.assertRegex(err.decode(), r"the proxy of host\d has died of SIGKILL")
+
+    def test_programs_that_need_no_proxy(self):
+        driver = usable_drivers()[0]
+        job, gate = self.held(driver, "echo", "done")
+        self.wait_for_proxies(driver)
+        os.close(os.open(gate, os.O_CREAT))
+        out, err = job.communicate(timeout=scenario.LIMIT_S)
+        self.assertEqual((job.returncode, out, err), (0, b"done\n" * 3, b""))
+
+
 class Ending(WithNetwork):
     def busy(self, driver, *options):
         job = self.start("--hosts", 3, "--network", driver, *(options or PATIENT), "-n", 6, BUSY)
