@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: to open a driver reads little, above all not the kernel's symbols, which takes longer than all else of a start.
- * Method: what the kernel counts of this process' reads, around the first look at the networks of a driver. */
+/* Aim: to open a driver reads little, above all not the kernel's symbols, which takes longer than all else of a start;
+ * and libfabric wakes itself through pipes, while pairs of sockets of anybody else stay what they are. Method: what the
+ * kernel counts of this process' reads, around the first look at the networks of a driver; the descriptors of an end;
+ * the driver's own socketpair(), called from here. */
 #include "net/driver.h"
 
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #define READ_BYTES_MAX (1u << 20) /* the symbols of a kernel are several times that */
+#define FDS_MAX        1024
 
 static unsigned long long read_bytes(void)
 {
@@ -39,8 +46,80 @@ static void test_opening_reads_little(void **state)
     assert_in_range(read_bytes() - before, 1, READ_BYTES_MAX);
 }
 
+static uint32_t count_local_sockets(void)
+{
+    uint32_t count = 0;
+    for (int fd = 0; fd < FDS_MAX; fd++) {
+        int domain = AF_UNSPEC;
+        socklen_t bytes = sizeof domain;
+        count += getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) == 0 && domain == AF_UNIX;
+    }
+    return count;
+}
+
+static uint32_t count_pipes(void)
+{
+    uint32_t count = 0;
+    for (int fd = 0; fd < FDS_MAX; fd++) {
+        struct stat about;
+        count += fstat(fd, &about) == 0 && S_ISFIFO(about.st_mode);
+    }
+    return count;
+}
+
+static void test_an_end_wakes_itself_through_pipes(void **state)
+{
+    const struct quoit_net_config config = {
+        .driver = "ofi", .provider = "tcp;ofi_rxm", .device = "lo", .host_count = 1};
+    char problem[QUOIT_NET_PROBLEM_BYTES];
+    struct quoit_net *net;
+    (void)state;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    skip(); /* as above */
+#endif
+    uint32_t socket_count = count_local_sockets(), pipe_count = count_pipes();
+    if (quoit_net_open(&config, &net, problem) != QUOIT_OK)
+        skip(); /* there is no libfabric */
+    assert_int_equal(count_local_sockets(), socket_count);
+    assert_true(count_pipes() > pipe_count);
+    quoit_net_close(net);
+}
+
+static void test_pairs_of_others_stay_sockets(void **state)
+{
+    char problem[QUOIT_NET_PROBLEM_BYTES], word[4] = "";
+    const struct quoit_net_driver *driver = quoit_net_driver_open("ofi", problem);
+    Dl_info about;
+    int fds[2];
+    (void)state;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    skip(); /* as above */
+#endif
+    if (!driver)
+        skip(); /* there is no libfabric */
+    assert_int_not_equal(dladdr(driver, &about), 0);
+    void *object = dlopen(about.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+    assert_non_null(object);
+    __typeof__(&socketpair) pair = (__typeof__(&socketpair))dlsym(object, "socketpair");
+    assert_true(pair != socketpair);
+    assert_int_equal(pair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+    assert_int_equal(write(fds[0], "one", 4), 4);
+    assert_int_equal(read(fds[1], word, 4), 4);
+    assert_string_equal(word, "one");
+    assert_int_equal(write(fds[1], "two", 4), 4);
+    assert_int_equal(read(fds[0], word, 4), 4);
+    assert_string_equal(word, "two");
+    close(fds[0]);
+    close(fds[1]);
+    dlclose(object);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_opening_reads_little)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_opening_reads_little),
+        cmocka_unit_test(test_an_end_wakes_itself_through_pipes),
+        cmocka_unit_test(test_pairs_of_others_stay_sockets),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
