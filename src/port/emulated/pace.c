@@ -8,6 +8,7 @@
 #define SLEEP_FROM_NS  200000u /* shorter waits yield: a sleep ends up to 60 us late */
 #define SLEEP_EARLY_NS 100000u
 #define BURST_BYTES    32768u
+#define SHORT_BYTES    4096u
 #define AHEAD_NS       50000u      /* a sender that sleeps until half of it is sent is awake in time */
 #define DUE_NS_MAX     1000000000u /* further ahead is no time that a share wrote: a wire is writable by all who use it */
 #define LATE_NS_MAX    4000000u    /* about a turn of another program on the processor */
@@ -111,8 +112,19 @@ void quoit_emulated_has_waited(struct quoit_emulated_port *port)
         set_late(port, quoit_clock_now_ns(), atomic_load_explicit(due_of(port), memory_order_relaxed));
 }
 
+/* Whether a write passes what other shares have taken of the wire: it is short, and so is all that its own share has
+ * taken or is late with. */
+static bool is_passing(const struct quoit_emulated_port *port, uint64_t bytes, uint64_t now_ns, uint64_t from_ns,
+                       uint64_t due_ns)
+{
+    const uint64_t short_ns = duration_ns_of(port, SHORT_BYTES);
+    return bytes <= SHORT_BYTES && due_ns < now_ns + short_ns && now_ns < from_ns + short_ns;
+}
+
 /* A share takes the wire only when its own part has sent what it took before, but for what it may be ahead: so no share
- * stands in the wire's queue with more than that. */
+ * stands in the wire's queue with more than that. On a real wire the packets of shares alternate, so a short write
+ * arrives when the share's part has sent it, and not behind all that stands there. The wire is taken for it as for all:
+ * what follows pays, so nothing but what stood there can arrive beyond the rate. */
 static uint64_t take_part(struct quoit_emulated_port *port, uint64_t bytes)
 {
     const uint64_t burst_ns = duration_ns_of(port, BURST_BYTES), duration_ns = duration_ns_of(port, bytes);
@@ -127,8 +139,11 @@ static uint64_t take_part(struct quoit_emulated_port *port, uint64_t bytes)
     }
     const uint64_t from_ns = usable_from(port, now_ns);
     uint64_t own_ns = stretch(port, duration_ns, now_ns, ahead_ns);
-    set_late(port, now_ns, take(due, from_ns, own_ns < DUE_NS_MAX / 2 ? own_ns : DUE_NS_MAX / 2, DUE_NS_MAX));
-    return take(&port->wire->side[port->side].free_ns, from_ns, duration_ns, DUE_NS_MAX);
+    own_ns = own_ns < DUE_NS_MAX / 2 ? own_ns : DUE_NS_MAX / 2;
+    const uint64_t own_end_ns = take(due, from_ns, own_ns, DUE_NS_MAX);
+    set_late(port, now_ns, own_end_ns);
+    const uint64_t end_ns = take(&port->wire->side[port->side].free_ns, from_ns, duration_ns, DUE_NS_MAX);
+    return own_end_ns < end_ns && is_passing(port, bytes, now_ns, from_ns, due_ns) ? own_end_ns : end_ns;
 }
 
 static uint64_t take_whole(struct quoit_emulated_port *port, uint64_t bytes)

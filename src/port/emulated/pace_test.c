@@ -21,6 +21,7 @@
 #define PARTS      100000u
 #define US         1000u
 #define MS         1000000u
+#define SPAN_US    50000u
 
 static struct {
     uint64_t now_ns;
@@ -51,9 +52,10 @@ static void yield(bool is_in_vain)
 
 static const struct quoit_primitives primitives = {.now_ns = now_ns, .sleep_ns = sleep_ns, .yield = yield};
 
-/* An opening without memory: alone on its link, or a share of a wire. */
+/* Openings without memory: alone on its link, or a share of a wire; and another share of that. */
 struct rig {
     struct quoit_emulated_port port;
+    struct quoit_emulated_port other;
     struct quoit_emulated_side side;
     struct quoit_emulated_wire wire;
 };
@@ -63,7 +65,9 @@ static int set_up(void **state)
     struct rig *rig = aligned_alloc(64, (sizeof *rig + 63) / 64 * 64);
     memset(rig, 0, sizeof *rig);
     rig->port.own = &rig->side;
-    rig->port.knobs.rate_bytes_per_s = RATE;
+    rig->port.knobs.rate_bytes_per_s = rig->other.knobs.rate_bytes_per_s = RATE;
+    rig->other.wire = &rig->wire;
+    rig->other.share = 1;
     memset(&clock_of_test, 0, sizeof clock_of_test);
     clock_of_test.now_ns = 5000 * (uint64_t)MS;
     quoit_primitives = &primitives;
@@ -165,6 +169,71 @@ static void test_full_queue_is_no_absence(void **state)
     assert_in_range((clock_of_test.now_ns - begin_ns) * 100 / ((uint64_t)PARTS * PART_NS), 97, 103);
 }
 
+/* Takes the wire for the share until its part is ahead for longer than that; returns when that has been sent. */
+static uint64_t get_ahead(struct rig *rig, struct quoit_emulated_port *port, uint64_t ahead_ns)
+{
+    uint64_t end_ns = 0;
+    while (rig->wire.side[0].due_ns[port->share] <= clock_of_test.now_ns + ahead_ns)
+        end_ns = quoit_emulated_take_wire(port, PART_BYTES);
+    return end_ns;
+}
+
+/* A short write of a share with nothing else to send passes what another share has taken before; a long one, one of
+ * many and one of a share that is late do not. Either way the wire is taken for it. */
+static void test_short_write_passes_another_share(void **state)
+{
+    struct rig *rig = *state;
+    rig->port.wire = &rig->wire;
+    for (uint32_t bytes = 8; bytes <= PART_BYTES; bytes *= 8) {
+        uint64_t busy_ns = get_ahead(rig, &rig->port, 40 * US);
+        uint64_t end_ns = quoit_emulated_take_wire(&rig->other, bytes);
+        assert_in_range(end_ns, clock_of_test.now_ns, clock_of_test.now_ns + 2 * PART_NS);
+        uint64_t next_ns = quoit_emulated_take_wire(&rig->port, PART_BYTES);
+        assert_int_equal(next_ns, busy_ns + (uint64_t)bytes * PART_NS / PART_BYTES + PART_NS);
+        clock_of_test.now_ns += 10 * MS;
+    }
+    uint64_t busy_ns = get_ahead(rig, &rig->port, 40 * US);
+    assert_int_equal(quoit_emulated_take_wire(&rig->other, 2 * PART_BYTES), busy_ns + 2 * PART_NS);
+    clock_of_test.now_ns += 10 * MS;
+    get_ahead(rig, &rig->port, 40 * US);
+    busy_ns = get_ahead(rig, &rig->other, 20 * US);
+    assert_int_equal(quoit_emulated_take_wire(&rig->other, 8), busy_ns + 4);
+    clock_of_test.now_ns += 100 * US;
+    quoit_emulated_has_waited(&rig->other);
+    busy_ns = get_ahead(rig, &rig->port, 40 * US);
+    assert_int_equal(quoit_emulated_take_wire(&rig->other, 8), busy_ns + 4);
+}
+
+/* One share always has something to send; the other waits for each of its short writes before the next, and has nothing
+ * to send at times. By no instant has more arrived than the wire could have sent, but for what a share may be ahead. */
+static void test_short_writes_keep_the_rate(void **state)
+{
+    static uint32_t arrived[SPAN_US]; /* bytes, in each microsecond */
+    struct rig *rig = *state;
+    rig->port.wire = &rig->wire;
+    memset(arrived, 0, sizeof arrived);
+    const uint64_t begin_ns = clock_of_test.now_ns;
+    uint64_t next_ns = begin_ns, sum = 0, sum_of_short = 0;
+    for (; clock_of_test.now_ns - begin_ns < (SPAN_US - 200) * US; clock_of_test.now_ns += 200) {
+        if (rig->wire.side[0].due_ns[0] <= clock_of_test.now_ns + 40 * US)
+            arrived[(quoit_emulated_take_wire(&rig->port, PART_BYTES) - begin_ns) / US] += PART_BYTES;
+        if (clock_of_test.now_ns < next_ns)
+            continue;
+        uint32_t bytes = 1 + (uint32_t)quoit_prng_choose(&clock_of_test.chance, PART_BYTES);
+        next_ns = quoit_emulated_take_wire(&rig->other, bytes);
+        arrived[(next_ns - begin_ns) / US] += bytes;
+        sum_of_short += bytes;
+        next_ns += quoit_prng_choose(&clock_of_test.chance, 100) == 0 ? 200 * US : 0;
+    }
+    for (uint64_t us = 0; us < SPAN_US; us++) {
+        sum += arrived[us];
+        assert_true(sum <= (us + 1 + 50) * (RATE / 1000000) + 2 * PART_BYTES);
+    }
+    print_message("of what the wire could have sent: %lu %% in all, %lu %% in short writes\n",
+                  sum * 100 / (SPAN_US * (RATE / 1000000)), sum_of_short * 100 / (SPAN_US * (RATE / 1000000)));
+    assert_in_range(sum * 100 / (SPAN_US * (RATE / 1000000)), 90, 100);
+}
+
 int main(void)
 {
 #define T(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -173,6 +242,8 @@ int main(void)
         T(test_absence_is_no_credit),
         T(test_credit_is_bounded),
         T(test_full_queue_is_no_absence),
+        T(test_short_write_passes_another_share),
+        T(test_short_writes_keep_the_rate),
     };
     return cmocka_run_group_tests_name("port.emulated.pace", tests, NULL, NULL);
 }
