@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 
 #include "base/prng.h"
@@ -110,7 +111,9 @@ static void *manage(void *arg)
 static void *carry(void *arg)
 {
     struct host *host = arg;
+    int slack_ns = prctl(PR_GET_TIMERSLACK);
     assert_int_equal(quoit_veth_run(host->veth), QUOIT_OK);
+    assert_int_equal(prctl(PR_GET_TIMERSLACK), slack_ns);
     return NULL;
 }
 
