@@ -9,7 +9,8 @@
 #define SLEEP_EARLY_NS 100000u
 #define BURST_BYTES    32768u
 #define SHORT_BYTES    4096u
-#define AHEAD_NS       50000u      /* a sender that sleeps until half of it is sent is awake in time */
+#define AHEAD_NS       200000u     /* a sender that sleeps until half of it is sent is awake in time */
+#define RECENT_NS      50000u      /* a share that sent so lately has more to send */
 #define DUE_NS_MAX     1000000000u /* further ahead is no time that a share wrote: a wire is writable by all who use it */
 #define LATE_NS_MAX    4000000u    /* about a turn of another program on the processor */
 #define AWAY_NS_MAX    200000u     /* a sender that stays away for longer has nothing to send */
@@ -80,13 +81,13 @@ static struct quoit_port_part part_of(const struct quoit_emulated_port *port, ui
 /* How long the share's part needs for what the whole wire sends in duration_ns, while the other shares that have
  * something to send do so. */
 static uint64_t stretch(const struct quoit_emulated_port *port, uint64_t duration_ns, uint64_t now_ns,
-                        uint64_t ahead_ns)
+                        uint64_t recent_ns)
 {
     const struct quoit_port_part own = part_of(port, port->share);
     uint64_t percents = 0, weights = 0;
     for (uint32_t share = 0; share < QUOIT_PORT_SHARES_MAX; share++) {
         uint64_t due_ns = atomic_load_explicit(&port->wire->side[port->side].due_ns[share], memory_order_relaxed);
-        bool is_sending = due_ns + ahead_ns > now_ns && due_ns < now_ns + DUE_NS_MAX;
+        bool is_sending = due_ns + recent_ns > now_ns && due_ns < now_ns + DUE_NS_MAX;
         if (share != port->share && !is_sending)
             continue;
         const struct quoit_port_part part = part_of(port, share);
@@ -129,6 +130,7 @@ static uint64_t take_part(struct quoit_emulated_port *port, uint64_t bytes)
 {
     const uint64_t burst_ns = duration_ns_of(port, BURST_BYTES), duration_ns = duration_ns_of(port, bytes);
     const uint64_t ahead_ns = burst_ns > AHEAD_NS ? burst_ns : AHEAD_NS;
+    const uint64_t recent_ns = burst_ns > RECENT_NS ? burst_ns : RECENT_NS;
     _Atomic uint64_t *due = due_of(port);
     uint64_t now_ns = quoit_clock_now_ns();
     uint64_t due_ns = atomic_load_explicit(due, memory_order_relaxed);
@@ -138,7 +140,7 @@ static uint64_t take_part(struct quoit_emulated_port *port, uint64_t bytes)
         set_late(port, now_ns, due_ns);
     }
     const uint64_t from_ns = usable_from(port, now_ns);
-    uint64_t own_ns = stretch(port, duration_ns, now_ns, ahead_ns);
+    uint64_t own_ns = stretch(port, duration_ns, now_ns, recent_ns);
     own_ns = own_ns < DUE_NS_MAX / 2 ? own_ns : DUE_NS_MAX / 2;
     const uint64_t own_end_ns = take(due, from_ns, own_ns, DUE_NS_MAX);
     set_late(port, now_ns, own_end_ns);
