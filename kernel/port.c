@@ -156,7 +156,8 @@ static bool is_refused(int error)
 
 /*
  * Some chips keep the translation at the peer, whose registers are out of reach when the link is lost, or is about to be
- * seen lost. It is taken down, and the translation is set when it comes up again.
+ * seen lost. It is taken down, and the translation is set when it comes up again. One that could not be cleared is still
+ * there then: what no holder has set is cleared, before the peer may write again.
  */
 static void lose_link(struct qn_port *port, u32 window, int error)
 {
@@ -167,15 +168,13 @@ static void lose_link(struct qn_port *port, u32 window, int error)
 void qn_inbound_resume(struct qn_port *port, u32 window)
 {
 	struct qn_inbound *inbound = &port->inbound[window];
-	int error;
+	bool is_translated = inbound->memory && !inbound->is_lost;
+	int error = is_translated ? translate(port, window) : ntb_mw_clear_trans(port->ntb, QN_PEER, window);
 
-	if (!inbound->memory || inbound->is_set || inbound->is_lost)
-		return;
-	error = translate(port, window);
-	if (is_refused(error))
-		dev_warn(&port->ntb->dev, "window %u cannot be translated\n", window);
-	else if (error)
+	if (error && !is_refused(error))
 		lose_link(port, window, error);
+	else if (error && is_translated)
+		dev_warn(&port->ntb->dev, "window %u cannot be translated\n", window);
 }
 
 static int find_memory(const struct quoit_ntb_inbound *wanted, struct qn_inbound *inbound)

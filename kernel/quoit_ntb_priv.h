@@ -56,7 +56,7 @@ struct qn_inbound {
 	struct qn_mapping mapping;
 	u64 offset;
 	u64 bytes;
-	bool is_set;  /* in the chip */
+	bool is_set;  /* in the chip; else one may be left there while the link is down */
 	bool is_lost; /* with the link: only the mapping is left, for when the holder sets the same again */
 };
 
@@ -159,8 +159,9 @@ void qn_signal(struct qn_port *port, u64 bits, bool on_link, struct qn_client *o
 void qn_signal_locked(struct qn_port *port, u64 bits, bool on_link, struct qn_client *on_dma); /* event_lock */
 void qn_inbound_clear(struct qn_port *port, u32 window);
 void qn_inbound_lose(struct qn_port *port, u32 window);
-/* Takes it out of the chip, and puts it back. */
+/* Takes it out of the chip, if that can be reached. */
 void qn_inbound_suspend(struct qn_port *port, u32 window);
+/* The chip can be reached again: puts it back, or clears what may be left there. */
 void qn_inbound_resume(struct qn_port *port, u32 window);
 struct inode *qn_inode_new(void); /* NULL: no memory */
 /* port->alive is held, but not port->lock: it maps memory, which takes long. */

@@ -445,6 +445,13 @@ def flap(bed):
                 break
 
 
+def pull_when_asked(bed):
+    """Once, by what port_beside prints."""
+    for words, is_in in (("cable out", False), ("cable in", True)):
+        if bed.wait_for("both", words):
+            bed.set_cable(0, is_in)
+
+
 def runs_program(bed):
     """Whether the PEs of a program are through shmem_init: it says so. Before, hosts must meet within --link-timeout."""
     text = bed.text("host0").rpartition("running ")[2]
@@ -525,7 +532,7 @@ TESTS = {
     "stress": Test(["vm_port_stress_test"], "vm_port_stress_test $ARGS", BOTH),
     "pair": Test(["vm_port_pair"], "vm_port_pair /dev/ntb0 $END", PAIR, registers_max=2 * NAPS + 6000),
     "beside": Test(["vm_port_beside"], "vm_port_beside /dev/ntb0 /dev/ntb1", BOTH, has_iommu=True, window_mib=32,
-                   map_late_us=200),
+                   map_late_us=200, faults=pull_when_asked),
     "dma": Test(["vm_port_dma"], "vm_port_dma /dev/ntb0 $END late failing", PAIR, engine=SLOW, modules=DMA_MODULES),
     "dma_fast": Test(["vm_port_dma"], "vm_port_dma /dev/ntb0 $END", PAIR, engine=[], modules=DMA_MODULES),
     "dma_fuzz": Test(["vm_port_fuzz"], "vm_port_fuzz /dev/ntb0 /dev/ntb1 $ARGS", BOTH, engine=SLOW, modules=DMA_MODULES),

@@ -12,10 +12,10 @@
  * second socket for each end windows are mappings of the peer's memory instead (window_map.c): accesses cost what a
  * mapping costs, and behind the limit pages may be read as what was written there.
  *
- * The cable: SIGUSR1 pulls it, SIGUSR2 puts it back. Both ends get the event; what either sends meanwhile is lost, and
- * the translations are; the registers of the peer are out of reach. The cable carries again when it is back and the
- * drivers of both ends have acknowledged the loss: one that both miss, since their machines stand still for longer than
- * it lasts, would lose data of a link that they take to be up.
+ * The cable: SIGUSR1 pulls it, SIGUSR2 puts it back. Both ends get the event; what either sends meanwhile is lost; the
+ * registers of the peer are out of reach, so the translations of before stay, whatever is done meanwhile. The cable
+ * carries again when it is back and the drivers of both ends have acknowledged the loss: one that both miss, since their
+ * machines stand still for longer than it lasts, would lose data of a link that they take to be up.
  *   The ready bit of an end (SIDEINFO) is written by its own machine alone. ntb_hw_amd of the primary side clears that
  * of the secondary whenever it is asked for the link between the return and the event of it, and nobody sets it again.
  *
@@ -212,7 +212,6 @@ static void cut(struct link *link)
     link->is_cut = true;
     for (int i = 0; i < 2; i++) {
         struct end *end = &link->ends[i];
-        forget_translations(end);
         map_windows(link, end);
         if (!has_both_ends(link))
             continue;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Aim: clients of one port do not disturb each other, and calls that meet do not wait for each other for ever. Method:
- * one machine with both ends of a link; each check is a process of its own with a limit of time.
+/* Aim: clients of one port do not disturb each other, and calls that meet do not wait for each other for ever; a
+ * translation does not outlive a loss of the link. Method: one machine with both ends of a link; each check is a
+ * process of its own with a limit of time.
  *
  * Use: port_beside DEVICE DEVICE
  */
@@ -13,6 +14,7 @@
 #include "port_check.h"
 
 #define PORTS        2
+#define WINDOWS      2
 #define PAGE_BYTES   4096u
 #define RACE_S       8
 #define LIMIT_S      80 /* of one check */
@@ -109,6 +111,48 @@ static void open_link(const char *const *devices, int *ports)
     enable_link(ports);
 }
 
+static void await_loss(int port)
+{
+    for (double end_s = now_s() + PATIENCE_S; look(port).is_up; usleep(1000))
+        CHECK(now_s() < end_s);
+}
+
+/* The cable is out, and with it the registers that hold the translations. What comes after it is not written to memory
+ * that was there before: neither to what its holder has not set again, nor to what it has taken back meanwhile.
+ * machines.py reads what is printed, and has the cable. */
+static void check_cable(const char *const *devices)
+{
+    int ports[PORTS];
+    volatile uint64_t *words = (uint64_t *)(void *)make_pages(PAGE_BYTES), *out[WINDOWS];
+    open_link(devices, ports);
+    int memory = pin(ports[0], (void *)(uintptr_t)words, PAGE_BYTES);
+    for (uint32_t i = 0; i < WINDOWS; i++) {
+        struct quoit_ntb_lease lease = {.window = i, .bytes = PAGE_BYTES};
+        struct quoit_ntb_inbound set = {.memory_fd = memory, .window = i, .bytes = PAGE_BYTES};
+        CHECK(ioctl(ports[1], QUOIT_NTB_LEASE, &lease) == 0 && ioctl(ports[0], QUOIT_NTB_WINDOW, &set) == 0);
+        out[i] = map(ports[1], PAGE_BYTES, QUOIT_NTB_OUTBOUND(i));
+        out[i][i] = 1;
+        await_word(words + i, 1);
+    }
+    printf("cable out\n");
+    for (int i = 0; i < PORTS; i++)
+        await_loss(ports[i]);
+    CHECK(ioctl(ports[0], QUOIT_NTB_WINDOW, &(struct quoit_ntb_inbound){.window = 1}) == 0);
+    printf("cable in\n");
+    for (int i = 0; i < PORTS; i++)
+        bring_up(ports[i], -1);
+    for (uint32_t i = 0; i < WINDOWS; i++) {
+        out[i][i] = 2;
+        uint64_t read = out[i][i]; /* behind the write */
+        printf("window %u: %llu in memory, %llu read by the peer\n", i, (unsigned long long)words[i],
+               (unsigned long long)read);
+        CHECK(words[i] == 1 && read == UINT64_MAX);
+    }
+    expose(ports[0], memory, PAGE_BYTES);
+    out[0][0] = 3;
+    await_word(words, 3);
+}
+
 static long count_faults(void)
 {
     struct rusage usage;
@@ -155,8 +199,7 @@ static void check_again(const int *ports, int memory, volatile uint64_t *word, u
     *out = 1;
     await_word(word, 1);
     release(ports[1]);
-    while (look(ports[0]).is_up)
-        usleep(1000);
+    await_loss(ports[0]);
     enable_link(ports);
     *out = 2;
     (void)*out; /* it has arrived, wherever */
@@ -207,6 +250,7 @@ struct check {
 static const struct check checks[] = {
     {"join with a window", check_join_with_window},
     {"accept beside map", check_accept_beside_map},
+    {"cable", check_cable},
     {"slow mapping", check_slow_mapping},
     {"release beside map", check_release_beside_map},
 };
