@@ -155,7 +155,7 @@ static struct qn_holder *holder_new(void)
 	return holder;
 }
 
-static void release_at_port(struct qn_port *port, struct qn_holder *holder)
+static void release_at_port(struct qn_port *port, struct qn_holder *holder, struct qn_inbound *old)
 {
 	unsigned long flags;
 	u32 window;
@@ -170,18 +170,18 @@ static void release_at_port(struct qn_port *port, struct qn_holder *holder)
 	ntb_db_clear(port->ntb, holder->bits);
 	for (window = 0; window < port->inbound_count; window++)
 		if (port->inbound[window].holder == holder)
-			qn_inbound_clear(port, window);
+			qn_inbound_take_out(port, window, &old[window]);
 	wish(port, holder, false);
 }
 
-/* The last client gives back what was leased. */
-static void holder_leave(struct qn_port *port, struct qn_holder *holder)
+/* The last client gives back what was leased. `old` is what its windows were. */
+static void holder_leave(struct qn_port *port, struct qn_holder *holder, struct qn_inbound *old)
 {
 	struct qn_range *range, *next;
 
 	if (--holder->client_count)
 		return;
-	release_at_port(port, holder);
+	release_at_port(port, holder, old);
 	list_for_each_entry_safe(range, next, &holder->ranges, node)
 		kfree(range);
 	INIT_LIST_HEAD(&holder->ranges);
@@ -622,16 +622,20 @@ static int client_release(struct inode *inode, struct file *file)
 {
 	struct qn_client *client = file->private_data;
 	struct qn_port *port = client->port;
+	struct qn_inbound old[QUOIT_NTB_WINDOWS] = { 0 };
 	unsigned long flags;
+	u32 window;
 
 	qn_copy_release(client);
 	down_read(&port->alive);
 	mutex_lock(&port->lock);
-	holder_leave(port, client->holder);
+	holder_leave(port, client->holder, old);
 	spin_lock_irqsave(&port->event_lock, flags);
 	list_del(&client->node);
 	spin_unlock_irqrestore(&port->event_lock, flags);
 	mutex_unlock(&port->lock);
+	for (window = 0; window < QUOIT_NTB_WINDOWS; window++)
+		qn_inbound_drop(&old[window]);
 	up_read(&port->alive);
 	forget_eventfds(client);
 	client_free(client);

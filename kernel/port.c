@@ -102,17 +102,18 @@ void qn_inbound_suspend(struct qn_port *port, u32 window)
 	inbound->is_set = false;
 }
 
-static void drop(struct qn_inbound *inbound)
+void qn_inbound_take_out(struct qn_port *port, u32 window, struct qn_inbound *out)
+{
+	qn_inbound_suspend(port, window);
+	*out = port->inbound[window];
+	port->inbound[window] = (struct qn_inbound){ 0 };
+}
+
+void qn_inbound_drop(struct qn_inbound *inbound)
 {
 	qn_memory_unmap(&inbound->mapping);
 	qn_memory_put(inbound->memory);
 	*inbound = (struct qn_inbound){ 0 };
-}
-
-void qn_inbound_clear(struct qn_port *port, u32 window)
-{
-	qn_inbound_suspend(port, window);
-	drop(&port->inbound[window]);
 }
 
 void qn_inbound_lose(struct qn_port *port, u32 window)
@@ -196,8 +197,11 @@ static bool is_same(const struct qn_inbound *a, const struct qn_inbound *b)
 	return a->memory == b->memory && a->offset == b->offset && a->bytes == b->bytes;
 }
 
-/* `other` takes the window, and is what had it before. What is there already stays, with its mapping. */
-static int exchange(struct qn_client *client, u32 window, struct qn_inbound *other)
+/*
+ * `other` takes the window, and is what had it before; a translation that the chip refuses is taken out again. What is
+ * there already stays, with its mapping.
+ */
+static int exchange(struct qn_client *client, u32 window, struct qn_inbound *other, struct qn_inbound *refused)
 {
 	struct qn_port *port = client->port;
 	struct qn_inbound *inbound = &port->inbound[window];
@@ -216,7 +220,7 @@ static int exchange(struct qn_client *client, u32 window, struct qn_inbound *oth
 	/* While the peer may still write by the translation of an epoch before, the chip gets no new one. */
 	error = port->link.taken ? translate(port, window) : check(port, window);
 	if (is_refused(error))
-		qn_inbound_clear(port, window);
+		qn_inbound_take_out(port, window, refused);
 	else if (error && port->link.taken)
 		lose_link(port, window, error);
 	return is_refused(error) ? error : 0;
@@ -225,7 +229,7 @@ static int exchange(struct qn_client *client, u32 window, struct qn_inbound *oth
 int qn_inbound_set(struct qn_client *client, const struct quoit_ntb_inbound *wanted)
 {
 	struct qn_port *port = client->port;
-	struct qn_inbound inbound = { 0 };
+	struct qn_inbound inbound = { 0 }, refused = { 0 };
 	bool is_mapped;
 	int error = 0;
 
@@ -238,15 +242,16 @@ int qn_inbound_set(struct qn_client *client, const struct quoit_ntb_inbound *wan
 	mutex_lock(&port->lock);
 	is_mapped = !wanted->bytes || is_same(&port->inbound[wanted->window], &inbound);
 	if (is_mapped)
-		error = exchange(client, wanted->window, &inbound);
+		error = exchange(client, wanted->window, &inbound, &refused);
 	mutex_unlock(&port->lock);
 	if (!is_mapped) {
 		error = qn_memory_map(inbound.memory, inbound.offset, inbound.bytes, &port->ntb->pdev->dev, &inbound.mapping);
 		mutex_lock(&port->lock);
-		error = error ?: exchange(client, wanted->window, &inbound);
+		error = error ?: exchange(client, wanted->window, &inbound, &refused);
 		mutex_unlock(&port->lock);
 	}
-	drop(&inbound);
+	qn_inbound_drop(&inbound);
+	qn_inbound_drop(&refused);
 	return error;
 }
 
@@ -400,6 +405,7 @@ leave:
 static void port_remove(struct ntb_client *ntb_client, struct ntb_dev *ntb)
 {
 	struct qn_port *port = ntb->ctx;
+	struct qn_inbound old[QUOIT_NTB_WINDOWS];
 	u32 window;
 
 	misc_deregister(&port->misc);
@@ -409,9 +415,11 @@ static void port_remove(struct ntb_client *ntb_client, struct ntb_dev *ntb)
 	mutex_lock(&port->lock);
 	qn_link_end(port);
 	for (window = 0; window < port->inbound_count; window++)
-		qn_inbound_clear(port, window);
+		qn_inbound_take_out(port, window, &old[window]);
 	port->is_gone = true;
 	mutex_unlock(&port->lock);
+	for (window = 0; window < port->inbound_count; window++)
+		qn_inbound_drop(&old[window]);
 	up_write(&port->alive);
 	cancel_delayed_work_sync(&port->link_work);
 	leave_windows(port);

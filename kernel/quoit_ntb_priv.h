@@ -157,7 +157,10 @@ void qn_port_put(struct qn_port *port);
 bool qn_client_is_current(struct qn_client *client);
 void qn_signal(struct qn_port *port, u64 bits, bool on_link, struct qn_client *on_dma);
 void qn_signal_locked(struct qn_port *port, u64 bits, bool on_link, struct qn_client *on_dma); /* event_lock */
-void qn_inbound_clear(struct qn_port *port, u32 window);
+/* What it was is for qn_inbound_drop(). */
+void qn_inbound_take_out(struct qn_port *port, u32 window, struct qn_inbound *out);
+/* port->alive is held, but not port->lock: it unmaps memory, which takes long. */
+void qn_inbound_drop(struct qn_inbound *inbound);
 void qn_inbound_lose(struct qn_port *port, u32 window);
 /* Takes it out of the chip, if that can be reached. */
 void qn_inbound_suspend(struct qn_port *port, u32 window);

@@ -13,16 +13,20 @@
 
 #include "port_check.h"
 
-#define PORTS        2
-#define WINDOWS      2
-#define PAGE_BYTES   4096u
-#define RACE_S       8
-#define LIMIT_S      80 /* of one check */
-#define MAPPED_LEAST 100
-#define ACCEPTS      200
-#define SLOW_BYTES   (32u << 20) /* machines.py has windows of as much, and a slow IOMMU */
-#define PATIENCE_MS  500         /* at least, or a busy machine is taken for a dead one */
-#define PATIENCE     "/sys/module/quoit_ntb/parameters/patience_ms"
+#define PORTS           2
+#define WINDOWS         2
+#define PAGE_BYTES      4096u
+#define RACE_S          8
+#define LIMIT_S         80 /* of one check */
+#define MAPPED_LEAST    100
+#define BEFORE_CLOSE_US 10000
+#define ACCEPTS         200
+#define SLOW_BYTES      (32u << 20) /* machines.py has windows of as much, and a slow IOMMU */
+#define PATIENCE_MS     500         /* at least, or a busy machine is taken for a dead one */
+#define BIG_BYTES       (8u << 20)
+#define CLOSES          10
+#define STATUS_BYTES    4096
+#define PATIENCE        "/sys/module/quoit_ntb/parameters/patience_ms"
 
 static int open_port(const char *device)
 {
@@ -242,6 +246,53 @@ static void check_slow_mapping(const char *const *devices)
     check_again(ports, memory, (uint64_t *)(void *)base, map_ms);
 }
 
+struct waiter {
+    int port, status;
+    uint64_t pinned_kib;
+};
+
+/* Once the holder before has left its lease: what this process still has pinned. */
+static void *lease_after(void *arg)
+{
+    struct waiter *self = arg;
+    struct quoit_ntb_lease lease = {.window = 0, .bytes = PAGE_BYTES};
+    char text[STATUS_BYTES] = "";
+    while (ioctl(self->port, QUOIT_NTB_LEASE, &lease) != 0)
+        CHECK(errno == EBUSY);
+    CHECK(pread(self->status, text, sizeof text - 1, 0) > 0);
+    const char *pinned = strstr(text, "VmPin:");
+    CHECK(pinned != NULL);
+    self->pinned_kib = strtoull(pinned + strlen("VmPin:"), NULL, 10);
+    return NULL;
+}
+
+/* A holder of a big window ends: what it leased is free, and port->lock with it, before its memory is given back. A
+ * slow IOMMU would not show it by the beat: while that of QEMU unmaps, no processor reaches a register. */
+static void check_big_release(const char *const *devices)
+{
+    char *base = make_pages(BIG_BYTES);
+    bool is_before = false;
+    for (int i = 0; i < CLOSES && !is_before; i++) {
+        int other = open_port(devices[0]);
+        struct waiter waiter = {.port = open_port(devices[0]), .status = open("/proc/self/status", O_RDONLY)};
+        pthread_t thread;
+        CHECK(waiter.status >= 0);
+        lease_page(other);
+        int memory = pin(other, base, BIG_BYTES);
+        expose(other, memory, BIG_BYTES);
+        close(memory); /* the window alone has it now */
+        CHECK(pthread_create(&thread, NULL, lease_after, &waiter) == 0);
+        usleep(BEFORE_CLOSE_US);
+        close(other);
+        pthread_join(thread, NULL);
+        printf("leased while %llu KiB were pinned\n", (unsigned long long)waiter.pinned_kib);
+        is_before = waiter.pinned_kib >= BIG_BYTES >> 10;
+        close(waiter.port);
+        close(waiter.status);
+    }
+    CHECK(is_before);
+}
+
 struct check {
     const char *name;
     void (*run)(const char *const *devices);
@@ -252,6 +303,7 @@ static const struct check checks[] = {
     {"accept beside map", check_accept_beside_map},
     {"cable", check_cable},
     {"slow mapping", check_slow_mapping},
+    {"big release", check_big_release},
     {"release beside map", check_release_beside_map},
 };
 
