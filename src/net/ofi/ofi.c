@@ -113,10 +113,10 @@ static bool is_of_libfabric(void *code)
            caller.dli_fbase == library.dli_fbase;
 }
 
-/* libfabric's tcp writes a byte to itself with its completions and reads it back, through a pair of sockets; a pipe does
- * that in a third of the time. All endpoints of the kind that this driver opens write to the second and read from the
- * first. The pairs of libraries that libfabric loads may be used both ways, and stay sockets. plugins.c binds this as
- * it does fopen(). */
+/* libfabric's tcp writes a byte to itself with its completions and reads it back, through a pair of sockets; a pipe
+ * does that in a third of the time. All endpoints of the kind that this driver opens write to the second and read from
+ * the first. The pairs of libraries that libfabric loads may be used both ways, and stay sockets. plugins.c binds this
+ * as it does fopen(). */
 extern int socketpair(int domain, int type, int protocol, int fds[2]) __attribute__((visibility("default")));
 int socketpair(int domain, int type, int protocol, int fds[2])
 {
