@@ -15,9 +15,10 @@
  * The cable: SIGUSR1 pulls it, SIGUSR2 puts it back. Both ends get the event; what either sends meanwhile is lost; the
  * registers of the peer are out of reach, so the translations of before stay, whatever is done meanwhile. The cable
  * carries again when it is back and the drivers of both ends have acknowledged the loss: one that both miss, since
- * their machines stand still for longer than it lasts, would lose data of a link that they take to be up. The ready bit
- * of an end (SIDEINFO) is written by its own machine alone. ntb_hw_amd of the primary side clears that of the secondary
- * whenever it is asked for the link between the return and the event of it, and nobody sets it again.
+ * their machines stand still for longer than it lasts, would lose data of a link that they take to be up.
+ *
+ * The ready bit of an end (SIDEINFO) is written by its own machine alone. ntb_hw_amd of the primary side clears that of
+ * the secondary whenever it is asked for the link between the return and the event of it, and nobody sets it again.
  *
  * DMA: with --dma each end comes with the engine of a PLX switch (dma_engine.h), a function of its own that reaches
  * memory of its machine and the windows of every end of this link that the machine has.
