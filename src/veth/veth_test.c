@@ -675,10 +675,13 @@ static void headers_that_change(void **state)
     static const uint8_t nothing[QUOIT_VETH_SLOT_BYTES];
     static uint8_t got[FALSE_BYTES];
     const size_t frame_bytes = sizeof(struct quoit_veth_header) + TRUE_BYTES;
-    struct world *world = open_world(3);
     uint32_t count = 0;
     ssize_t bytes;
     (void)state;
+#if defined(__SANITIZE_THREAD__)
+    skip(); /* a neighbour that writes what is being read is the race that it would report */
+#endif
+    struct world *world = open_world(3);
     settle(world); /* host 0 sends nothing by itself any more */
     fill_slots(world, 1, 0xee);
     fill_slots(world, 2, 0);
