@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#define WORD_BYTES   8
+#include "port/words.h"
+
 #define VECTOR_BYTES 16
 #define LINE_BYTES   64
 
@@ -38,45 +39,6 @@ static inline void order_stores(void)
 #endif
 }
 
-static inline size_t bytes_to_boundary(const char *address, size_t boundary_bytes, size_t bytes)
-{
-    size_t gap = (size_t)(-(uintptr_t)address & (boundary_bytes - 1));
-    return gap < bytes ? gap : bytes;
-}
-
-/* Aligned 4- and 2-byte parts are stored whole. */
-static inline void store_parts(char *to, const char *from, size_t bytes)
-{
-    for (size_t done = 0, step; done < bytes; done += step) {
-        char *at = to + done;
-        uint32_t word;
-        uint16_t half;
-        step = (uintptr_t)at % 4 == 0 && bytes - done >= 4 ? 4 : (uintptr_t)at % 2 == 0 && bytes - done >= 2 ? 2 : 1;
-        if (step == 4) {
-            memcpy(&word, from + done, sizeof word);
-            *(volatile uint32_t *)(void *)at = word;
-        } else if (step == 2) {
-            memcpy(&half, from + done, sizeof half);
-            *(volatile uint16_t *)(void *)at = half;
-        } else {
-            *(volatile char *)at = from[done];
-        }
-    }
-}
-
-static inline void store_words(char *to, const char *from, size_t bytes)
-{
-    size_t head = bytes_to_boundary(to, WORD_BYTES, bytes);
-    store_parts(to, from, head);
-    size_t done = head;
-    for (; bytes - done >= WORD_BYTES; done += WORD_BYTES) {
-        uint64_t word;
-        memcpy(&word, from + done, sizeof word);
-        *(volatile uint64_t *)(void *)(to + done) = word;
-    }
-    store_parts(to + done, from + done, bytes - done);
-}
-
 /* An aligned vector's two words are stored whole. */
 static inline void store_vectors(char *to, const char *from, size_t bytes)
 {
@@ -91,7 +53,7 @@ static inline void store_long(char *to, const char *from, size_t bytes)
 {
 #if defined(HAS_STRING_MOVE)
     if (bytes >= STRING_MOVE_FROM_BYTES) {
-        size_t word_count = bytes / WORD_BYTES;
+        size_t word_count = bytes / QUOIT_WORD_BYTES;
         __asm__ __volatile__("rep movsq" : "+D"(to), "+S"(from), "+c"(word_count) : : "memory");
         return;
     }
@@ -103,24 +65,24 @@ void quoit_emulated_words_out(char *to, const char *from, size_t bytes)
 {
     order_stores();
     if (bytes < 2 * LINE_BYTES) {
-        store_words(to, from, bytes);
+        quoit_store_words(to, from, bytes);
         return;
     }
-    size_t head = bytes_to_boundary(to, LINE_BYTES, bytes);
+    size_t head = quoit_bytes_to_boundary(to, LINE_BYTES, bytes);
     size_t lines = (bytes - head) & ~(size_t)(LINE_BYTES - 1);
-    store_words(to, from, head);
+    quoit_store_words(to, from, head);
     store_long(to + head, from + head, lines);
-    store_words(to + head + lines, from + head + lines, bytes - head - lines);
+    quoit_store_words(to + head + lines, from + head + lines, bytes - head - lines);
 }
 
 void quoit_emulated_words_in(char *to, const char *from, size_t bytes)
 {
-    size_t done = bytes_to_boundary(from, WORD_BYTES, bytes);
-    store_parts(to, from, done);
-    for (; bytes - done >= WORD_BYTES; done += WORD_BYTES) {
+    size_t done = quoit_bytes_to_boundary(from, QUOIT_WORD_BYTES, bytes);
+    quoit_store_parts(to, from, done);
+    for (; bytes - done >= QUOIT_WORD_BYTES; done += QUOIT_WORD_BYTES) {
         /* a mark that another thread of this host writes meanwhile is read whole */
         uint64_t word = __atomic_load_n((const uint64_t *)(const void *)(from + done), __ATOMIC_RELAXED);
         memcpy(to + done, &word, sizeof word);
     }
-    store_parts(to + done, from + done, bytes - done);
+    quoit_store_parts(to + done, from + done, bytes - done);
 }

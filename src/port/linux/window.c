@@ -5,48 +5,10 @@
 
 #include "base/log.h"
 #include "port/linux/opening.h"
+#include "port/words.h"
 
-#define WORD_BYTES  8u
 #define LINE_BYTES  64u
 #define CHUNK_BYTES 65536u /* a long copy checks the link this often */
-
-static size_t bytes_to_boundary(const volatile char *address, size_t boundary_bytes, size_t bytes)
-{
-    size_t gap = (size_t)(-(uintptr_t)address & (boundary_bytes - 1));
-    return gap < bytes ? gap : bytes;
-}
-
-/* Aligned 4- and 2-byte parts are stored whole. */
-static void store_parts(volatile char *to, const char *from, size_t bytes)
-{
-    for (size_t done = 0, step; done < bytes; done += step) {
-        const uintptr_t at = (uintptr_t)(to + done);
-        uint32_t word;
-        uint16_t half;
-        step = at % 4 == 0 && bytes - done >= 4 ? 4 : at % 2 == 0 && bytes - done >= 2 ? 2 : 1;
-        if (step == 4) {
-            memcpy(&word, from + done, sizeof word);
-            *(volatile uint32_t *)at = word;
-        } else if (step == 2) {
-            memcpy(&half, from + done, sizeof half);
-            *(volatile uint16_t *)at = half;
-        } else {
-            to[done] = from[done];
-        }
-    }
-}
-
-static void store_words(volatile char *to, const char *from, size_t bytes)
-{
-    size_t done = bytes_to_boundary(to, WORD_BYTES, bytes);
-    store_parts(to, from, done);
-    for (; bytes - done >= WORD_BYTES; done += WORD_BYTES) {
-        uint64_t word;
-        memcpy(&word, from + done, sizeof word);
-        *(volatile uint64_t *)(uintptr_t)(to + done) = word;
-    }
-    store_parts(to + done, from + done, bytes - done);
-}
 
 /* A line in one go: its words stand in the buffer that combines writes as shortly as can be, so that no other store
  * evicts it in parts. */
@@ -54,7 +16,7 @@ static void store_lines(volatile char *to, const char *from, size_t bytes)
 {
     for (size_t done = 0; done < bytes; done += LINE_BYTES) {
 #pragma GCC unroll 8
-        for (size_t i = 0; i < LINE_BYTES; i += WORD_BYTES) {
+        for (size_t i = 0; i < LINE_BYTES; i += QUOIT_WORD_BYTES) {
             uint64_t word;
             memcpy(&word, from + done + i, sizeof word);
             *(volatile uint64_t *)(uintptr_t)(to + done + i) = word;
@@ -66,18 +28,18 @@ static void store_lines(volatile char *to, const char *from, size_t bytes)
  * fence that ends each write, which keeps writes in their order. No word is torn. */
 static void store(volatile char *to, const char *from, size_t bytes)
 {
-    size_t head = bytes_to_boundary(to, LINE_BYTES, bytes), lines = (bytes - head) & ~(size_t)(LINE_BYTES - 1);
-    store_words(to, from, head);
+    size_t head = quoit_bytes_to_boundary(to, LINE_BYTES, bytes), lines = (bytes - head) & ~(size_t)(LINE_BYTES - 1);
+    quoit_store_words(to, from, head);
     store_lines(to + head, from + head, lines);
-    store_words(to + head + lines, from + head + lines, bytes - head - lines);
+    quoit_store_words(to + head + lines, from + head + lines, bytes - head - lines);
 }
 
 static void load(char *to, const volatile char *from, size_t bytes)
 {
     size_t done = 0;
-    for (; done < bytes && (uintptr_t)(from + done) % WORD_BYTES != 0; done++)
+    for (; done < bytes && (uintptr_t)(from + done) % QUOIT_WORD_BYTES != 0; done++)
         to[done] = from[done];
-    for (; bytes - done >= WORD_BYTES; done += WORD_BYTES) {
+    for (; bytes - done >= QUOIT_WORD_BYTES; done += QUOIT_WORD_BYTES) {
         uint64_t word = *(const volatile uint64_t *)(uintptr_t)(from + done);
         memcpy(to + done, &word, sizeof word);
     }
