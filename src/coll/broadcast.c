@@ -22,8 +22,7 @@ struct broadcast {
     bool has_own_copy;  /* this member's dest is complete */
     uint32_t lender_pe; /* the PE from whose memory the members of the host copy */
     uint32_t root_host;
-    struct quoit_spread spread; /* schedules of a small broadcast: over links, */
-    struct quoit_tree tree;     /* and over a network */
+    struct quoit_spread spread; /* schedule of a small broadcast over links */
 };
 
 static void publish(struct quoit_team_state *team)
@@ -38,14 +37,23 @@ static void await_published(struct quoit_team_state *team)
     quoit_team_wait(team, &team->flags->published, team->flag_base + team->publish_count);
 }
 
+static struct quoit_tree tree_of(const struct quoit_team_state *team, const struct broadcast *broadcast)
+{
+    return quoit_schedule_tree(team->host_count, team->host, broadcast->root_host);
+}
+
 static void send_on(struct quoit_team_state *team, const struct broadcast *broadcast,
                     const struct quoit_team_message *message)
 {
-    for (int travel = 0; travel < QUOIT_TRAVEL_COUNT && team->has_links; travel++)
-        if (broadcast->spread.sends[travel])
-            quoit_team_stream(team, message, travel);
-    for (uint32_t round = broadcast->tree.first; round < broadcast->tree.end && !team->has_links; round++)
-        quoit_team_tree_send(team, message, round);
+    if (team->has_links) {
+        for (int travel = 0; travel < QUOIT_TRAVEL_COUNT; travel++)
+            if (broadcast->spread.sends[travel])
+                quoit_team_stream(team, message, travel);
+    } else {
+        const struct quoit_tree tree = tree_of(team, broadcast);
+        for (uint32_t round = tree.first; round < tree.end; round++)
+            quoit_team_tree_send(team, message, round);
+    }
 }
 
 static void receive(struct quoit_team_state *team, const struct broadcast *broadcast)
@@ -53,7 +61,7 @@ static void receive(struct quoit_team_state *team, const struct broadcast *broad
     if (team->has_links)
         quoit_team_stream_wait(team, broadcast->spread.receive);
     else
-        quoit_team_tree_wait(team, broadcast->tree.receive);
+        quoit_team_tree_wait(team, tree_of(team, broadcast).receive);
 }
 
 /* The segment offset of a slot: whole cache lines, not wrapping at the end of the buffer. The same on all members. */
@@ -196,7 +204,6 @@ void quoit_coll_broadcast(struct quoit_team_state *team, uint64_t offset_dest, u
         .lender_pe = root_host == team->host ? quoit_team_pe_of(team, root) : own->leader_pe,
         .root_host = root_host,
         .spread = quoit_schedule_spread(team->host_count, team->host, root_host),
-        .tree = quoit_schedule_tree(team->host_count, team->host, root_host),
     };
     if (root_host == team->host)
         broadcast.source = quoit_team_workspace(team, root - own->first_rank) + offset_source;

@@ -521,18 +521,25 @@ static void test_what_cannot_be_waited_for_is_polled(void **state)
         }
 }
 
+/* A lane that sleeps for long; returns the descriptor that wakes it, which the caller closes. */
+static int open_asleep(struct world *world)
+{
+    int fd = eventfd(0, EFD_CLOEXEC);
+    assert_true(fd >= 0);
+    make_world(world);
+    world->wait_fd = fd;
+    world->can_arm = true;
+    world->until_ns = FAR_NS;
+    assert_int_equal(quoit_lane_open(&world->lane, &world->group, 0), QUOIT_OK);
+    assert_false(is_woken(world, ASLEEP_NS, -1));
+    return fd;
+}
+
 static void test_the_network_wakes_the_lane(void **state)
 {
     struct world world;
-    int fd = eventfd(0, EFD_CLOEXEC);
     (void)state;
-    assert_true(fd >= 0);
-    make_world(&world);
-    world.wait_fd = fd;
-    world.can_arm = true;
-    world.until_ns = FAR_NS;
-    assert_int_equal(quoit_lane_open(&world.lane, &world.group, 0), QUOIT_OK);
-    assert_false(is_woken(&world, ASLEEP_NS, -1));
+    int fd = open_asleep(&world);
     assert_true(is_woken(&world, WOKEN_NS, fd)); /* the thread polls already */
     uint64_t count;
     assert_int_equal(read(fd, &count, sizeof count), sizeof count);
@@ -549,15 +556,8 @@ static void test_the_network_wakes_the_lane(void **state)
 static void test_a_sleep_that_ends_sooner(void **state)
 {
     struct world world;
-    int fd = eventfd(0, EFD_CLOEXEC);
     (void)state;
-    assert_true(fd >= 0);
-    make_world(&world);
-    world.wait_fd = fd;
-    world.can_arm = true;
-    world.until_ns = FAR_NS;
-    assert_int_equal(quoit_lane_open(&world.lane, &world.group, 0), QUOIT_OK);
-    assert_false(is_woken(&world, ASLEEP_NS, -1));
+    int fd = open_asleep(&world);
     for (uint32_t i = 0; i < 4; i++) {
         world.until_ns = FAR_NS / 2 - i;
         assert_false(is_woken(&world, ASLEEP_NS, -1));
