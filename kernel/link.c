@@ -139,7 +139,9 @@ static void go_down(struct qn_port *port)
 	take_nonce(link);
 }
 
-static void take(struct qn_port *port, u32 nonce)
+/* False: the bridge has failed, and nothing is echoed, since a translation of an epoch before may be there. It is tried
+ * again with the next beat. */
+static bool take(struct qn_port *port, u32 nonce)
 {
 	u32 i;
 
@@ -147,7 +149,10 @@ static void take(struct qn_port *port, u32 nonce)
 		ntb_spad_write(port->ntb, i, 0);
 	for (i = 0; i < port->inbound_count; i++)
 		qn_inbound_resume(port, i);
+	if (test_bit(0, &port->link.is_lost))
+		return false;
 	port->link.taken = nonce;
+	return true;
 }
 
 /* What this end has to do, by the peer's word. port->lock is held. */
@@ -211,8 +216,7 @@ static bool step(struct qn_port *port)
 		go_down(port);
 		break;
 	case QN_TAKE:
-		take(port, nonce_of(word));
-		if (echo_of(word) != port->link.own)
+		if (!take(port, nonce_of(word)) || echo_of(word) != port->link.own)
 			break;
 		fallthrough;
 	case QN_UP:

@@ -186,8 +186,17 @@ void agent_begin(struct job *job)
         fail(job);
 }
 
+/* A PE that has closed its socket leaves its words in its record, and nothing tells of them. */
+static void read_words(struct job *job)
+{
+    for (uint32_t i = 0; i < job->plan->pe_count; i++)
+        if (job->pes[i].pid && job->pes[i].socket.fd < 0)
+            service_drain(&job->pes[i]);
+}
+
 uint64_t agent_step(struct job *job, uint64_t now_ns)
 {
+    read_words(job);
     return talk_step(&job->talk, now_ns);
 }
 

@@ -345,7 +345,8 @@ static void take_word(struct host *host, const struct proxy_word *word)
         /* It hangs, if it has not died: its end is what ends the job, and names it. */
         if (!job->proxies_stop_ns)
             hosts_kill_proxy(job, word->lost_host);
-    } else if (word->kind == PROXY_CUT_OFF && !hosts_cut_off(job)) {
+    } else if (word->kind == PROXY_CUT_OFF && !hosts_cut_off(job) && word->dead_links[0] < job->plan->host_count &&
+               word->dead_links[1] < job->plan->host_count) {
         memcpy(job->dead_links, word->dead_links, sizeof job->dead_links);
         host->is_cut_off = true;
     }

@@ -34,24 +34,38 @@ double calibrate_median(double *values, size_t count)
     return values[count / 2];
 }
 
-double calibrate_time_of(void (*run)(void *arg), void *arg)
+/* So often that a batch lasts BATCH_NS. */
+static uint64_t find_count(void (*run)(void *arg), void *arg)
 {
-    double values[BATCHES];
-    uint64_t count = 1, start_ns, spent_ns;
+    uint64_t count = 1, start_ns;
     do {
         count *= 2;
         start_ns = quoit_clock_now_ns();
         for (uint64_t i = 0; i < count; i++)
             run(arg);
     } while (quoit_clock_now_ns() - start_ns < BATCH_NS);
-    for (int batch = 0; batch < BATCHES; batch++) {
-        start_ns = quoit_clock_now_ns();
-        for (uint64_t i = 0; i < count; i++)
-            run(arg);
-        spent_ns = quoit_clock_now_ns() - start_ns;
-        values[batch] = (double)spent_ns / (double)count;
-    }
+    return count;
+}
+
+double calibrate_sum_of(const struct calibrate_term *terms, int term_count)
+{
+    double values[BATCHES] = {0};
+    uint64_t counts[CALIBRATE_TERM_MAX];
+    for (int i = 0; i < term_count; i++)
+        counts[i] = find_count(terms[i].run, terms[i].arg);
+    for (int batch = 0; batch < BATCHES; batch++)
+        for (int i = 0; i < term_count; i++) {
+            uint64_t start_ns = quoit_clock_now_ns();
+            for (uint64_t k = 0; k < counts[i]; k++)
+                terms[i].run(terms[i].arg);
+            values[batch] += terms[i].factor * (double)(quoit_clock_now_ns() - start_ns) / (double)counts[i];
+        }
     return calibrate_median(values, BATCHES);
+}
+
+double calibrate_time_of(void (*run)(void *arg), void *arg)
+{
+    return calibrate_sum_of(&(const struct calibrate_term){.run = run, .arg = arg, .factor = 1}, 1);
 }
 
 struct copy {

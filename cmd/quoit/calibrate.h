@@ -15,6 +15,15 @@ bool calibrate_print(FILE *out);
 
 /* ns of one run of what: the median of short batches. */
 double calibrate_time_of(void (*run)(void *arg), void *arg);
+/* The same of a sum, in which a term of factor -1 is taken away. Each batch runs all terms one after another: while the
+ * machine changes between two speeds, as processors do that share a core, both sides of a difference meet the same. */
+#define CALIBRATE_TERM_MAX 4
+struct calibrate_term {
+    void (*run)(void *arg);
+    void *arg;
+    double factor;
+};
+double calibrate_sum_of(const struct calibrate_term *terms, int term_count);
 double calibrate_median(double *values, size_t count);
 
 /* The code of an emulated ring without its threads: two hosts in this process, whose lanes one thread steps in turn, so

@@ -115,7 +115,8 @@ static void execute(struct quoit_lane *lane, const struct quoit_verdict *verdict
             store(segment + frame->offset, payload, frame->bytes);
         break;
     case QUOIT_FRAME_PUT_STRIDED:
-        store_strided(segment + frame->offset, frame, payload);
+        if (!has_landed)
+            store_strided(segment + frame->offset, frame, payload);
         break;
     case QUOIT_FRAME_AMO:
         quoit_execute_amo(segment + frame->offset, frame->op, frame->size, frame->operand, frame->operand2);

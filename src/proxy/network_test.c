@@ -445,6 +445,33 @@ static void test_a_request_is_acknowledged_once(void **state)
     close_world(&world);
 }
 
+/* A frame whose payload has landed already brings none, whatever it says of its length. */
+static void test_nothing_is_read_behind_a_landed_frame(void **state)
+{
+    static const uint8_t kinds[] = {QUOIT_FRAME_PUT, QUOIT_FRAME_PUT_STRIDED};
+    (void)state;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        struct world world;
+        open_world(&world);
+        const struct quoit_frame put = {.kind = kinds[i],
+                                        .flags = QUOIT_FRAME_LANDED,
+                                        .source_host = 1,
+                                        .size = ELEMENT_BYTES,
+                                        .bytes = 4 * ELEMENT_BYTES,
+                                        .offset = world.layout.segment_heap,
+                                        .operand = ELEMENT_BYTES,
+                                        .flow_sequence = 1};
+        char *landed = world.memory + quoit_layout_segment(&world.layout, 0) + put.offset;
+        memset(landed, 'l', put.bytes);
+        hand_in(&world, &put, QUOIT_FRAME_BYTES);
+        assert_int_equal(world.lane.status, QUOIT_OK);
+        assert_int_equal(sent_frame(&world, 0).kind, QUOIT_FRAME_ACK);
+        for (uint32_t at = 0; at < put.bytes; at++)
+            assert_int_equal(landed[at], 'l');
+        close_world(&world);
+    }
+}
+
 /* However many requests a PE hands over at once, the next one has its turn before the last of them. */
 static void test_pes_take_turns(void **state)
 {
@@ -640,6 +667,7 @@ int main(void)
         cmocka_unit_test(test_a_put_that_is_refused),
         cmocka_unit_test(test_an_acknowledgement_does_not_go_back),
         cmocka_unit_test(test_a_request_is_acknowledged_once),
+        cmocka_unit_test(test_nothing_is_read_behind_a_landed_frame),
         cmocka_unit_test(test_pes_take_turns),
         cmocka_unit_test(test_a_request_that_is_under_way),
         cmocka_unit_test(test_what_cannot_be_waited_for_is_polled),

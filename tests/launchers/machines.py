@@ -242,6 +242,11 @@ class Agents(Machines):
                 result = self.run_soon(*self.options, *LIMIT, MISBEHAVE, 2, deed, argument, until=words, soon_s=scenario.LATE_S)
                 self.assertEqual(result.status, status, result)
 
+    def test_a_pe_without_its_socket_goes_on_after_finalize(self):
+        """Its words are in its record, which its agent alone can read."""
+        result = self.run_job(*self.options, *LIMIT, MISBEHAVE, 0, "linger", LIMIT_S + 2)
+        self.assertEqual((result.status, result.err), (0, ""), result)
+
     def test_timeout_says_where_each_pe_is(self):
         self.run_out(3, (r"PEs 0,1 were waiting in shmem_barrier_all \(misbehave.c:\d+\)",
                          r"PE 2 was waiting in shmem_.*wait_until \(misbehave.c:\d+\) for flag != 0, which is 0"),
