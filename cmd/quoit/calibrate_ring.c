@@ -471,11 +471,10 @@ static void follow_links(struct ring *ring)
 /* The code of a direct put, and of the quiet after it, beside what they do at the port. */
 static double time_posted(struct ring *ring)
 {
-    double ns = calibrate_sum_of((const struct calibrate_term[]){{put_and_quiet, ring, 1},
-                                                                 {write_line, ring, -1},
-                                                                 {write_and_read, ring, -1},
-                                                                 {ring_doorbell, ring, -1}},
-                                 4);
+    double ns = calibrate_sum_of(
+        (const struct calibrate_term[]){
+            {put_and_quiet, ring, 1}, {write_line, ring, -1}, {write_and_read, ring, -1}, {ring_doorbell, ring, -1}},
+        4);
     return ns > 0 ? ns : 0;
 }
 

@@ -24,7 +24,7 @@ static void empty(const char *path)
 /* What the keeper says of the directory that it made. */
 struct made {
     int error; /* errno's; 0: it is there */
-    char path[sizeof ((struct folder *)0)->path];
+    char path[sizeof((struct folder *)0)->path];
 };
 
 static _Noreturn void keep(struct made *made, int fd)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* folder.h - a temporary directory that is removed when this program ends, however it ends.
  *
- * A process of its own, the keeper, makes it, waits for end of file on a socket whose other end only this program holds,
- * and then removes the directory and its files. It is in a process group that no terminal signal reaches.
+ * A process of its own, the keeper, makes it, waits for end of file on a socket whose other end only this program
+ * holds, and then removes the directory and its files. It is in a process group that no terminal signal reaches.
  */
 #ifndef QUOIT_FOLDER_H
 #define QUOIT_FOLDER_H

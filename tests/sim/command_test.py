@@ -76,7 +76,10 @@ def test_machine():
     check(0 < written["128"] < written["8192"] < written["32768"], f"{written}")
     between = {"handed_write_ns", "handed_read_ns", "crossing_ns", "line_read_ns", "flag_crossing_ns"}
     positive = machine.keys() - (between if machine["processors"] == 1 else {"flag_crossing_ns"})
-    check(all(machine[name] > 0 for name in positive), f"{machine}")
+    free = {name for name in positive if machine[name] == 0}
+    for _ in range(2):  # a difference that something else on the machine disturbed is 0, but not each time
+        free = free and {name for name in free if json.loads(quoit("sim", "--machine").stdout)[name] == 0}
+    check(not free and all(machine[name] >= 0 for name in positive), f"{free}: {machine}")
     check(min(machine[name] for name in ("switch_ns", "switch_of_4_ns", "switch_of_8_ns")) > machine["pause_ns"], f"{machine}")
     check(min(machine[f"far_{side}_ns"] for side in ("read", "write", "both")) > 0.5 * written["32768"], f"{machine}, {written}")
 
