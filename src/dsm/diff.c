@@ -35,18 +35,45 @@ static bool masks_of_words(const char *page, const char *twin, size_t bytes, uin
     return any != 0;
 }
 
-static void store_bytes(char *home, const char *page, size_t bytes, const uint64_t *masks)
+/* Words of one width, of which the last two may overlap. */
+static inline void store_run(char *home, const char *page, size_t bytes)
 {
-    for (size_t block = 0; block < bytes / BLOCK_BYTES; block++) {
-        if (masks[block] == UINT64_MAX) {
-            memcpy(home + block * BLOCK_BYTES, page + block * BLOCK_BYTES, BLOCK_BYTES);
-            continue;
-        }
-        for (uint64_t mask = masks[block]; mask != 0; mask &= mask - 1) {
-            size_t at = block * BLOCK_BYTES + (size_t)__builtin_ctzll(mask);
-            home[at] = page[at];
-        }
+    if (bytes == 1) {
+        *home = *page;
+    } else if (bytes < 4) {
+        memcpy(home, page, 2);
+        memcpy(home + bytes - 2, page + bytes - 2, 2);
+    } else if (bytes < 8) {
+        memcpy(home, page, 4);
+        memcpy(home + bytes - 4, page + bytes - 4, 4);
+    } else {
+        for (size_t at = 0; at + 8 < bytes; at += 8)
+            memcpy(home + at, page + at, 8);
+        memcpy(home + bytes - 8, page + bytes - 8, 8);
     }
+}
+
+/* Counters and small integers change one byte of a word: bytes that stand alone need no lengths. Otherwise run by run:
+ * the sum of a mask and its lowest bit has the lowest run of ones cleared, and the zero behind it set. */
+static inline void store_block(char *home, const char *page, uint64_t mask)
+{
+    if ((mask & mask << 1) == 0) {
+        for (; mask != 0; mask &= mask - 1)
+            home[__builtin_ctzll(mask)] = page[__builtin_ctzll(mask)];
+        return;
+    }
+    while (mask != 0) {
+        uint64_t sum = mask + (mask & -mask);
+        size_t start = (size_t)__builtin_ctzll(mask), end = sum != 0 ? (size_t)__builtin_ctzll(sum) : BLOCK_BYTES;
+        store_run(home + start, page + start, end - start);
+        mask &= sum;
+    }
+}
+
+static void store_runs(char *home, const char *page, size_t bytes, const uint64_t *masks)
+{
+    for (size_t block = 0; block < bytes / BLOCK_BYTES; block++)
+        store_block(home + block * BLOCK_BYTES, page + block * BLOCK_BYTES, masks[block]);
 }
 
 #ifdef __x86_64__
@@ -111,6 +138,32 @@ __attribute__((target("avx2"))) static bool masks_of_avx2(const char *page, cons
     }
     return any != 0;
 }
+
+/* As move_avx512. A block of the twin is stored whole, since its other bytes are the same, and is what the home gets.
+ */
+__attribute__((target("avx2"))) static size_t move_avx2(char *home, char *twin, const char *page, size_t bytes,
+                                                        size_t *blocks_out)
+{
+    size_t moved = 0, blocks = 0;
+    for (size_t at = 0; at < bytes; at += BLOCK_BYTES) {
+        __m256i *there = (__m256i *)(twin + at);
+        __m256i low = _mm256_loadu_si256((const __m256i *)(page + at));
+        __m256i high = _mm256_loadu_si256((const __m256i *)(page + at) + 1);
+        uint32_t low_same = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(low, _mm256_loadu_si256(there)));
+        uint32_t high_same = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(high, _mm256_loadu_si256(there + 1)));
+        uint64_t mask = ~((uint64_t)high_same << 32 | low_same);
+        if (mask == 0)
+            continue;
+        __builtin_prefetch(home + at + AHEAD_BYTES, 1);
+        _mm256_storeu_si256(there, low);
+        _mm256_storeu_si256(there + 1, high);
+        store_block(home + at, twin + at, mask);
+        moved += (size_t)__builtin_popcountll(mask);
+        blocks++;
+    }
+    *blocks_out = blocks;
+    return moved;
+}
 #endif
 
 bool quoit_dsm_diff_masks(const char *page, const char *twin, size_t bytes, uint64_t *masks)
@@ -132,7 +185,7 @@ void quoit_dsm_diff_store(char *home, const char *page, size_t bytes, const uint
         return;
     }
 #endif
-    store_bytes(home, page, bytes, masks);
+    store_runs(home, page, bytes, masks);
 }
 
 size_t quoit_dsm_diff_move(char *home, char *twin, const char *page, size_t bytes, size_t *blocks_out)
@@ -140,6 +193,8 @@ size_t quoit_dsm_diff_move(char *home, char *twin, const char *page, size_t byte
 #ifdef __x86_64__
     if (__builtin_cpu_supports("avx512bw"))
         return move_avx512(home, twin, page, bytes, blocks_out);
+    if (__builtin_cpu_supports("avx2"))
+        return move_avx2(home, twin, page, bytes, blocks_out);
 #endif
     size_t moved = 0, blocks = 0;
     for (size_t at = 0; at < bytes; at += BLOCK_BYTES) {

@@ -27,8 +27,8 @@ size_t quoit_dsm_diff_runs(const uint64_t *masks, size_t bytes, struct quoit_dsm
  * same time. */
 void quoit_dsm_diff_store(char *home, const char *page, size_t bytes, const uint64_t *masks);
 
-/* In one pass: stores the bytes of page that differ from twin into home and into twin. Returns their number;
- * *blocks_out is the number of 64-byte blocks that contain them. */
+/* In one pass: stores the bytes of page that differ from twin into home and into twin, which nobody else writes.
+ * Returns their number; *blocks_out is the number of 64-byte blocks that contain them. */
 size_t quoit_dsm_diff_move(char *home, char *twin, const char *page, size_t bytes, size_t *blocks_out);
 
 #endif
