@@ -32,10 +32,11 @@ void quoit_dsm_exclusive_end(struct quoit_dsm *dsm, uint64_t page, uint64_t coun
 
 void quoit_dsm_exclusive_mark(struct quoit_dsm *dsm, uint64_t page)
 {
-    uint64_t bit = 1ull << page % WORD_PAGES;
-    if (__atomic_fetch_or(&dsm->marks[page / WORD_PAGES], bit, __ATOMIC_SEQ_CST) & bit)
+    if (!quoit_dsm_exclusive_may(dsm, page))
         return;
-    __atomic_fetch_add(&dsm->words[QUOIT_DSM_MARK_COUNT], 1, __ATOMIC_SEQ_CST);
+    quoit_dsm_or(dsm, &dsm->marks[page / WORD_PAGES], 1ull << page % WORD_PAGES, dsm->me);
+    quoit_dsm_fence(dsm);
+    quoit_dsm_add(dsm, &dsm->words[QUOIT_DSM_MARK_COUNT], 1, dsm->me);
 }
 
 bool quoit_dsm_exclusive_may(const struct quoit_dsm *dsm, uint64_t page)

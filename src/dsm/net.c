@@ -143,16 +143,6 @@ uint64_t quoit_dsm_wait_not(struct quoit_dsm *dsm, uint64_t *word, uint64_t valu
     return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
-uint64_t quoit_dsm_load(struct quoit_dsm *dsm, uint64_t *word, const uint64_t *peer_word, int pe)
-{
-    quoit_dsm_pause(dsm);
-    if (peer_word)
-        return __atomic_load_n(peer_word, __ATOMIC_ACQUIRE);
-    uint64_t value;
-    shmem_getmem(&value, word, sizeof value, pe);
-    return value;
-}
-
 void quoit_dsm_store(struct quoit_dsm *dsm, uint64_t *word, uint64_t *peer_word, uint64_t value, int pe)
 {
     quoit_dsm_pause(dsm);

@@ -3,7 +3,11 @@
  *
  * Tests insert random pauses before each of them (DSM_DELAY). Remote addresses are symmetric addresses of this PE. put
  * returns when `from` may be reused. A put is complete after the next settle, and ordered before what follows a fence.
- */
+ *
+ * A word of symmetric memory that several PEs change, at any time, is changed by these alone, on the own PE too:
+ * OpenSHMEM promises no atomicity between its atomics and the processor's. Words with one writer, such as versions and
+ * the log, may be stored by the processor, and any word may be loaded by it: that supposes only that an aligned word of
+ * 8 bytes arrives as a whole. */
 #ifndef QUOIT_DSM_NET_H
 #define QUOIT_DSM_NET_H
 
@@ -32,8 +36,7 @@ uint64_t quoit_dsm_add(struct quoit_dsm *dsm, uint64_t *word, uint64_t value, in
 /* Sleep until a word of this PE is at least, or differs from, a value; return the word. */
 uint64_t quoit_dsm_wait_least(struct quoit_dsm *dsm, uint64_t *word, uint64_t least);
 uint64_t quoit_dsm_wait_not(struct quoit_dsm *dsm, uint64_t *word, uint64_t value);
-/* As fetch and set, by a load or a store if the word of the PE is mapped here at `peer_word`; NULL: it is not. */
-uint64_t quoit_dsm_load(struct quoit_dsm *dsm, uint64_t *word, const uint64_t *peer_word, int pe);
+/* As set, by a store if the word of the PE is mapped here at `peer_word`; NULL: it is not. Of words with one writer. */
 void quoit_dsm_store(struct quoit_dsm *dsm, uint64_t *word, uint64_t *peer_word, uint64_t value, int pe);
 /* The random pause of DSM_DELAY; handlers call it for what arrives too. */
 void quoit_dsm_pause(struct quoit_dsm *dsm);

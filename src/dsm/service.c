@@ -187,8 +187,9 @@ static void serve_request(struct quoit_dsm *dsm, int requester, uint64_t number)
     quoit_dsm_order_after(dsm->homes);
     uint64_t *at = &dsm->homes[request.page], word = __atomic_load_n(at, __ATOMIC_ACQUIRE);
     while (quoit_dsm_home_in(word) == QUOIT_DSM_NO_HOME) {
-        uint64_t appointed = word + (uint64_t)requester + 1;
-        if (__atomic_compare_exchange_n(at, &word, appointed, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        uint64_t expected = word, appointed = word + (uint64_t)requester + 1;
+        word = quoit_dsm_compare_swap(dsm, at, expected, appointed, dsm->me);
+        if (word == expected)
             word = appointed;
     }
     if (quoit_dsm_home_in(word) == requester || quoit_dsm_home_in(word) == dsm->me)

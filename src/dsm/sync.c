@@ -380,16 +380,16 @@ bool quoit_dsm_waiter_remove(struct quoit_dsm *dsm, struct quoit_dsm_monitor *mo
 
 bool quoit_dsm_waiter_wait(struct quoit_dsm *dsm, uint64_t waiter, uint64_t deadline_ns)
 {
-    uint64_t *flag = &node_of(dsm, waiter)->flag, since = quoit_dsm_span_begin(dsm);
+    uint64_t *flag = &node_of(dsm, waiter)->flag, since = quoit_dsm_span_begin(dsm), waker = 0;
     if (deadline_ns == UINT64_MAX)
-        quoit_dsm_wait_not(dsm, flag, 0);
-    while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) == 0) {
+        waker = quoit_dsm_wait_not(dsm, flag, 0);
+    while (waker == 0 && (waker = quoit_dsm_fetch(dsm, flag, dsm->me)) == 0) {
         if (quoit_dsm_now_ns() >= deadline_ns)
             return false;
         nanosleep(&(struct timespec){0, POLL_NS}, NULL);
     }
     quoit_dsm_span_end(dsm, QUOIT_DSM_LOCKING, since);
-    acquire_from(dsm, (int)__atomic_load_n(flag, __ATOMIC_ACQUIRE) - 1);
+    acquire_from(dsm, (int)waker - 1);
     return true;
 }
 

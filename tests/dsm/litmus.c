@@ -630,6 +630,40 @@ static void kinds(uint64_t n)
     }
 }
 
+/* Pages of PE 0 that no other PE has read: its handler marks those that PE 1 asks for while PE 2, whose come by gets,
+ * marks their neighbours. A mark that is lost leaves a copy without notices. */
+static void marks(uint64_t n)
+{
+    enum { PAGES = 48 };
+    uint64_t *asked[PAGES], *got[PAGES];
+    if (!test.is_only || test.pe_count < 3)
+        return;
+    if (test.round == 0 && test.me == 0)
+        S->block = dsm_malloc(2 * sizeof asked);
+    dsm_barrier_all();
+    uint64_t **all = (uint64_t **)S->block;
+    for (int i = 0; test.me == 0 && i < 2 * PAGES; i++) {
+        struct dsm_attributes with = {DSM_ON_PE, 0, i % 2 ? DSM_PROTOCOL_NEWGENDSM : DSM_PROTOCOL_ASYNC,
+                                      DSM_COPIES_INVALIDATE};
+        all[i] = dsm_malloc_with(PAGE, &with);
+        all[i][0] = n;
+    }
+    dsm_barrier_all();
+    for (int i = 0; i < PAGES; i++) {
+        asked[i] = all[2 * i];
+        got[i] = all[2 * i + 1];
+    }
+    uint64_t **mine = test.me == 1 ? asked : got;
+    for (uint64_t value = n; value < n + 2; value++) {
+        for (int i = 0; test.me == 0 && i < PAGES; i++)
+            asked[i][0] = got[i][0] = value;
+        dsm_barrier_all();
+        for (int i = 0; (test.me == 1 || test.me == 2) && i < PAGES; i++)
+            check(mine[i][0], value, "a word of a page that is marked");
+        dsm_barrier_all();
+    }
+}
+
 /* Chunks that are closed and opened as a whole, in part, and by a store: PE 0 is the home and changes a word of each
  * page, the others read all pages of two chunks, in some steps all or some of two more, and sometimes write to the last
  * three. Run alone: by handlers it takes seconds. */
@@ -722,6 +756,7 @@ static const struct {
     {"dropped", dropped},
     {"ranges", ranges},
     {"kinds", kinds},
+    {"marks", marks},
     {"chunks", chunks},
     {"habits", habits},
 };
