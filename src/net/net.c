@@ -117,24 +117,24 @@ static bool is_ours(struct quoit_net *net, const struct message_header *header, 
     return net->hosts[header->host].state != HOST_LOST;
 }
 
-/* Keeps the message until those before it have come. False: it came twice, or too many are missing. */
-static bool hold(struct host *host, const struct message_header *header, uint32_t bytes)
+/* Keeps the message until those before it have come. Returns why not; NULL: it is kept. */
+static const char *hold(struct host *host, const struct message_header *header, uint32_t bytes)
 {
     const uint32_t next = host->heard_sequence + 1;
     struct held **at = &host->held;
     if (header->sequence - next >= QUOIT_NET_HELD_MAX)
-        return false;
+        return "it came twice, or messages are missing";
     while (*at && (*at)->sequence - next < header->sequence - next)
         at = &(*at)->next;
     if (*at && (*at)->sequence == header->sequence)
-        return false;
+        return "it came twice";
     struct held *held = malloc(sizeof *held + bytes);
     if (!held)
-        return false;
+        return "no memory to keep it until its turn";
     *held = (struct held){.next = *at, .sequence = header->sequence, .bytes = bytes};
     memcpy(held->message, header, bytes);
     *at = held;
-    return true;
+    return NULL;
 }
 
 /* The next message of its host. */
@@ -162,10 +162,11 @@ static void on_message(void *arg, const void *message, uint32_t bytes)
         return;
     struct host *host = &net->hosts[header->host];
     if (header->sequence != host->heard_sequence + 1) {
-        if (hold(host, header, bytes))
+        const char *problem = hold(host, header, bytes);
+        if (!problem)
             return;
-        quoit_log(QUOIT_LOG_ERROR, "net: message %u of host %u came after %u", header->sequence, header->host,
-                  host->heard_sequence);
+        quoit_log(QUOIT_LOG_ERROR, "net: message %u of host %u came after %u: %s", header->sequence, header->host,
+                  host->heard_sequence, problem);
         on_broken(net, header->host);
         return;
     }
