@@ -96,7 +96,8 @@ void network_sit_down(const struct job *job, uint32_t host, struct network_seat 
                    .provider = text_or_null(job, QUOIT_OPT_NETWORK_PROVIDER),
                    .device = device || job->role == ROLE_AGENT ? device : "lo",
                    .tag = job->network->tag,
-                   .lost_limit_ns = plan_number(job->plan, QUOIT_OPT_LINK_LIMIT)},
+                   .lost_limit_ns = plan_number(job->plan, QUOIT_OPT_LINK_LIMIT),
+                   .start_limit_ns = plan_number(job->plan, QUOIT_OPT_LINK_TIMEOUT)},
     };
 }
 

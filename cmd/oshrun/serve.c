@@ -338,6 +338,7 @@ int serve_host(void)
         .device = text_of(start.body.start.device),
         .tag = start.body.start.tag,
         .lost_limit_ns = start.body.start.link_limit_ns,
+        .start_limit_ns = start.body.start.link_timeout_ns,
         .exchange = exchange,
         .on_lost = on_lost,
         .arg = &serve,

@@ -10,11 +10,12 @@
 #define QUOIT_NETWORK_CONTACT_BYTES 576
 
 struct quoit_lane_network {
-    const char *driver;     /* "ofi", "ucx"; "auto": the first that works */
-    const char *provider;   /* NULL: the driver's choice */
-    const char *device;     /* NULL: the driver's choice */
-    uint64_t tag;           /* chance, the same on all hosts of the job alone */
-    uint64_t lost_limit_ns; /* 0: the default */
+    const char *driver;      /* "ofi", "ucx"; "auto": the first that works */
+    const char *provider;    /* NULL: the driver's choice */
+    const char *device;      /* NULL: the driver's choice */
+    uint64_t tag;            /* chance, the same on all hosts of the job alone */
+    uint64_t lost_limit_ns;  /* 0: the default */
+    uint64_t start_limit_ns; /* until a host has first spoken; less than lost_limit_ns: that */
     /* Gives all hosts the bytes of this one, and fills all_out with those of hosts 0..H-1, `bytes` each. Blocks until
      * every host has called it. False: some have not in time. */
     bool (*exchange)(void *arg, const void *own, uint32_t bytes, void *all_out);

@@ -249,7 +249,7 @@ static void watch(struct quoit_net *net)
         struct host *host = &net->hosts[i];
         if (host->state != HOST_CONNECTED)
             continue;
-        if (net->now_ns - host->heard_ns > net->config.lost_limit_ns)
+        if (net->now_ns - host->heard_ns > (host->is_heard ? net->config.lost_limit_ns : net->config.start_limit_ns))
             lose(net, i, QUOIT_TIMEOUT);
         else if (net->now_ns - host->sent_ns >= period_ns &&
                  send_kind(net, i, MESSAGE_HEARTBEAT, NULL, 0) == QUOIT_FULL)
@@ -388,6 +388,8 @@ enum quoit_status quoit_net_open(const struct quoit_net_config *config, struct q
     net->hosts = hosts;
     if (net->config.lost_limit_ns == 0)
         net->config.lost_limit_ns = QUOIT_NET_LOST_LIMIT_NS;
+    if (net->config.start_limit_ns < net->config.lost_limit_ns)
+        net->config.start_limit_ns = net->config.lost_limit_ns;
     status = open_driver(net, problem);
     if (status != QUOIT_OK)
         goto free_net;

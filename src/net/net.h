@@ -12,10 +12,10 @@
  * among them nor against messages; but what is done is in memory before a message that is sent afterwards arrives.
  * Progress: the network moves only while both hosts call quoit_net_progress(), unless limits say is_rdma.
  *
- * Lost hosts: every end sends heartbeats from within progress. A host that was not heard of for lost_limit_ns, or whose
- * connection broke, is lost, for good: on_lost names it once, what was outstanding to it is done with GONE, and every
- * later operation to it returns GONE. The driver may still read or write the memory of such an operation until the end
- * is closed. A host that leaves says so, and is not lost.
+ * Lost hosts: every end sends heartbeats from within progress. A host that was not heard of for lost_limit_ns, or,
+ * until it has first spoken, for start_limit_ns, or whose connection broke, is lost, for good: on_lost names it once,
+ * what was outstanding to it is done with GONE, and every later operation to it returns GONE. The driver may still read
+ * or write the memory of such an operation until the end is closed. A host that leaves says so, and is not lost.
  *
  * Trust: messages of another job, by its tag, are dropped. The bytes of a connection are the library's to check.
  *
@@ -86,8 +86,9 @@ struct quoit_net_config {
     const char *device;   /* by name or address; NULL: the driver's choice */
     uint32_t host;
     uint32_t host_count;
-    uint64_t tag;           /* of the job: ends with another tag are strangers */
-    uint64_t lost_limit_ns; /* 0: QUOIT_NET_LOST_LIMIT_NS */
+    uint64_t tag;            /* of the job: ends with another tag are strangers */
+    uint64_t lost_limit_ns;  /* 0: QUOIT_NET_LOST_LIMIT_NS */
+    uint64_t start_limit_ns; /* for the others to connect too; less than lost_limit_ns: that */
     /* What others may put to and get from; it stays mapped until the end is closed. A network that does not register it
      * is passed over. NULL: nothing. */
     void *memory;
@@ -111,8 +112,8 @@ void quoit_net_close(struct quoit_net *net);
 const struct quoit_net_limits *quoit_net_limits(const struct quoit_net *net);
 const struct quoit_net_choice *quoit_net_choice(const struct quoit_net *net);
 const struct quoit_net_address *quoit_net_address(const struct quoit_net *net);
-/* Before the first operation to that host; its own heartbeats are expected from now on, so all hosts connect at about
- * the same time. INVALID: these bytes are no address. */
+/* Before the first operation to that host; its own first heartbeat is expected within start_limit_ns from now on.
+ * INVALID: these bytes are no address. */
 QUOIT_MUST_USE enum quoit_status quoit_net_connect(struct quoit_net *net, uint32_t host,
                                                    const struct quoit_net_address *address);
 

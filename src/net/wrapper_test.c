@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: what net.c does for every driver: messages that it reports in any order are handed over in that of their sends,
  * once, and a host whose messages are lost or come twice breaks; a host that breaks while another one is lost is lost
- * too. Of several networks the best one that opens and registers the memory is taken. Method: ends on a driver of this
- * file, which keeps what is sent and reports what the test says. */
+ * too; one that has not spoken yet has the time of a start. Of several networks the best one that opens and registers
+ * the memory is taken. Method: ends on a driver of this file, which keeps what is sent and reports what the test says.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,12 +14,14 @@
 #include <cmocka.h>
 
 #include "base/prng.h"
+#include "env/clock.h"
 #include "net/driver.h"
 
 #define HOST_COUNT    4u
 #define MESSAGE_BYTES 256u
 #define SENT_MAX      256u
 #define LONG_NS       UINT64_C(3600000000000) /* no host is silent for so long */
+#define SHORT_NS      UINT64_C(20000000)
 
 struct sent {
     uint32_t bytes;
@@ -237,13 +240,14 @@ static void on_lost(void *arg, uint32_t host, enum quoit_status status)
         (void)!quoit_net_send(side->net, 1, "lost", 4);
 }
 
-static void open_side(struct side *side, uint32_t own)
+static void open_side_with_limits(struct side *side, uint32_t own, uint64_t lost_limit_ns, uint64_t start_limit_ns)
 {
     const struct quoit_net_address address = {.bytes = 1};
     char problem[QUOIT_NET_PROBLEM_BYTES];
     const struct quoit_net_config config = {.host = own,
                                             .host_count = HOST_COUNT,
-                                            .lost_limit_ns = LONG_NS,
+                                            .lost_limit_ns = lost_limit_ns,
+                                            .start_limit_ns = start_limit_ns,
                                             .on_done = on_done,
                                             .on_message = on_message,
                                             .on_lost = on_lost,
@@ -254,6 +258,11 @@ static void open_side(struct side *side, uint32_t own)
     for (uint32_t host = 0; host < HOST_COUNT; host++)
         if (host != own)
             assert_int_equal(quoit_net_connect(side->net, host, &address), QUOIT_OK);
+}
+
+static void open_side(struct side *side, uint32_t own)
+{
+    open_side_with_limits(side, own, LONG_NS, 0);
 }
 
 static void test_which_network_is_taken(void **state)
@@ -339,6 +348,36 @@ static void test_no_sleep_before_a_broken_host_is_lost(void **state)
     assert_int_equal(side.lost_mask, 1u << 1);
     assert_true(quoit_net_arm(side.net, &until_ns));
     quoit_net_close(side.net);
+}
+
+/* Nobody gets what it sends. */
+static void progress_alone(struct side *side)
+{
+    side->fake->sent_count = 0;
+    quoit_net_progress(side->net);
+}
+
+/* Host 1 speaks once; hosts 2 and 3 never. */
+static void test_a_host_that_has_not_spoken_yet(void **state)
+{
+    (void)state;
+    for (uint32_t starts_late = 0; starts_late < 2; starts_late++) {
+        struct side side, other;
+        open_side_with_limits(&side, 0, SHORT_NS, starts_late ? LONG_NS : 3 * SHORT_NS);
+        open_side(&other, 1);
+        quoit_net_progress(other.net); /* sends heartbeats */
+        side.fake->coming = &other.fake->sent[0];
+        uint64_t begin_ns = quoit_clock_now_ns();
+        while (side.lost_mask == 0)
+            progress_alone(&side);
+        assert_int_equal(side.lost_mask, 1u << 1);
+        assert_true(quoit_clock_now_ns() - begin_ns > SHORT_NS);
+        while (quoit_clock_now_ns() - begin_ns < 10 * SHORT_NS || (!starts_late && side.lost_mask == 1u << 1))
+            progress_alone(&side);
+        assert_int_equal(side.lost_mask, starts_late ? 1u << 1 : 7u << 1);
+        quoit_net_close(side.net);
+        quoit_net_close(other.net);
+    }
 }
 
 /* Host 0 has sent so many messages to host 1. */
@@ -431,6 +470,7 @@ int main(void)
         cmocka_unit_test(test_which_network_is_taken),
         cmocka_unit_test(test_a_host_breaks_while_another_is_lost),
         cmocka_unit_test(test_no_sleep_before_a_broken_host_is_lost),
+        cmocka_unit_test(test_a_host_that_has_not_spoken_yet),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -678,6 +678,7 @@ static enum quoit_status join(struct network *network, const struct quoit_lane_n
                                          .host_count = lane->layout->job.host_count,
                                          .tag = config->tag,
                                          .lost_limit_ns = config->lost_limit_ns,
+                                         .start_limit_ns = config->start_limit_ns,
                                          .memory = lane->memory,
                                          .memory_bytes = lane->layout->total_bytes,
                                          .on_done = on_done,

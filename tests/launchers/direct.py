@@ -288,6 +288,26 @@ class Pmi(Namespaces, scenario.Case):
                     self.assertTrue(all(status != 0 for status in statuses), (statuses, err))
                     self.assertLess(server.seconds, SOON_S)
 
+    def test_late_host(self):
+        """Host 1 learns the addresses long after host 0, which has not heard of it until then."""
+        late = []
+
+        def keep(server, rank, request, answer):
+            if rank == 1 and request["cmd"] == "get" and request["key"].count("-") == 2 and not late:
+                late.append((time.monotonic(), answer))
+                return None
+            return answer
+
+        def bring(server):
+            if late and late[0] and time.monotonic() - late[0][0] > 3 * LIMIT_S:
+                server.answer(1, late[0][1])
+                late[0] = None
+
+        _, statuses, out, err = self.launch((0, 1), GREET, env={"QUOIT_LINK_LIMIT": f"{LIMIT_S}s", "QUOIT_LINK_TIMEOUT": "60s"},
+                                            lie=keep, each_step=bring)
+        self.assertEqual((statuses, err, late), ([0, 0], "", [None]), out)
+        self.assertEqual(lines(out), greetings(2))
+
     def test_versions_that_differ(self):
         def lie(server, rank, request, answer):
             is_other = request["cmd"] == "get" and request["key"] == "quoit-2"
