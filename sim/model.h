@@ -3,8 +3,9 @@
  *
  * One table with two columns of values. `public` is from data sheets and measurements of others alone, none of them a
  * sentence of RING-19 or RING-22; keys in brackets are in docs/sources.md, and assumed values say so. `fitted`, the
- * default, was chosen so that relations of those papers hold; the last column names them. Every constant can be set by
- * name. All are whole numbers of ns, of ps per byte, of bytes, or counts, so that runs are exact.
+ * default, was chosen so that relations of those papers hold; the last column names them, or says that a first estimate
+ * was kept. Every constant can be set by name. All are whole numbers of ns, of ps per byte, of bytes, or counts, so
+ * that runs are exact.
  */
 #ifndef SIM_MODEL_H
 #define SIM_MODEL_H
@@ -55,7 +56,7 @@
       "22/4a: raw link over 6000 MB/s at 1 MB")                                                                        \
     X(link_latency_ns, 700, 525, "from the last byte on the wire to the neighbour's memory",                           \
       "[pex8749] 126 ns a chip, two on the way; [pcie-e2e] half of a DMA read of 547 ns",                              \
-      "no relation: the first estimate, kept (PEACH2 measured 800 ns)")                                                \
+      "the first estimate, kept (PEACH2 measured 800 ns); 22/5 changes with it")                                       \
     X(posted_bytes, 4096, 4096, "posted writes under way before the processor has to wait for the wire",               \
       "assumed: no public figure", "")                                                                                 \
     X(write_call_ns, 60, 60, "each programmed copy: store fence and first flush of write combining",                   \
@@ -83,13 +84,14 @@
     X(register_write_ns, 120, 120, "writing a register of the own adapter", "assumed: a posted, uncombined write", "") \
     X(scratchpad_read_ns, 1200, 1051, "reading a scratchpad",                                                          \
       "[pcie-e2e] a round trip of 547 ns, and [pex8749] two chips more, there and back",                               \
-      "22/4b: scratchpads relatively high")                                                                            \
+      "22/5: 4 -> 5 hosts, 1 thread; a put reads none, so no step of 22/4b has it")                                    \
     X(scratchpad_write_ns, 250, 250, "writing a scratchpad of the neighbour",                                          \
       "assumed: a posted, uncombined write by a driver", "")                                                           \
     X(doorbell_ring_ns, 250, 250, "ringing the neighbour: the processor's part",                                       \
       "assumed: a fenced, uncombined register write", "")                                                              \
     X(driver_call_ns, 6250, 0, "papers' protocol: a scratchpad or the doorbell by a call of their driver, read back",  \
-      "no public figure, so nothing", "22/4a: put 80-85 % of the raw link at 1 MB")                                    \
+      "no public figure, so nothing",                                                                                  \
+      "22/4a: put 80-85 % of the raw link at 1 MB; most of scratchpads and doorbell in 22/4b")                         \
     X(interrupt_ns, 2500, 2500, "from a doorbell bit being set to its handler waking a thread",                        \
       "assumed: delivery of an MSI and entry to Linux", "")                                                            \
     X(wake_call_ns, 900, 900, "waking a sleeping thread: the waker's part", "assumed: futex(2)", "")                   \

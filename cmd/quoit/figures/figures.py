@@ -185,7 +185,8 @@ UNCOUNTED = [
 
 
 def report(work, quotes):
-    fits = ", ".join(name for name, one in work.model.items() if one["fit"])
+    fits = {name: one["fit"].split(":")[0] in ring.TITLES for name, one in work.model.items() if one["fit"]}
+    chosen, kept = (", ".join(name for name, is_chosen in fits.items() if is_chosen == wanted) for wanted in (True, False))
     sections = [
         {"title": "What the papers state, and what the model gives", "items": [
             counts(work), {"kind": "text", "text": not_reached(work)}, summary(work, quotes),
@@ -206,8 +207,8 @@ def report(work, quotes):
                      "19 is RING-19, 22 is RING-22. Plots have fitted constants and the chosen workload; what the papers report "
                      "is shaded, and where they report changes, the shade is their range around the simulated value from which "
                      "the change starts.",
-                     f"With fitted constants this is a fit, not a prediction: {fits} were chosen by relations on this page. With "
-                     "public constants none was."],
+                     f"With fitted constants this is a fit, not a prediction: {chosen} were chosen by relations on this page; first "
+                     f"estimates that were kept: {kept}. With public constants none was chosen."],
             "sections": sections}
 
 
