@@ -427,8 +427,8 @@ static enum quoit_status finish_write(struct quoit_port *port, uint32_t sent_cou
     if (!arrives_on_return(port))
         return reaches(port) ? QUOIT_OK : QUOIT_LINK_DOWN;
     uint64_t there_ns = end->ways[0].last_arrival_ns;
-    if (*arrived_count < sent_count && there_ns >= world->now_ns)
-        sim_spend(world, there_ns - world->now_ns + 1); /* after the arrivals of that instant */
+    if (*arrived_count < sent_count)
+        sim_spend_until(world, there_ns + 1); /* after the arrivals of that instant */
     return *arrived_count == sent_count ? QUOIT_OK : QUOIT_LINK_DOWN;
 }
 
@@ -548,7 +548,7 @@ static enum quoit_status read_window(struct quoit_port *port, struct sim_end *en
         land_all(end);
     else if (end->ways[0].last_arrival_ns > there_ns)
         there_ns = end->ways[0].last_arrival_ns;
-    sim_spend(world, there_ns - world->now_ns + 1); /* after the arrivals of that instant */
+    sim_spend_until(world, there_ns + 1); /* after the arrivals of that instant */
     if (reaches(port) && end->link_epoch == epoch)
         memcpy(destination, end->peer->host->memory + end->peer->translation_offset[window] + offset,
                covered(end->peer, window, offset, bytes));

@@ -199,16 +199,32 @@ static void direct_writes(void *arg)
     rig->has_ended = true;
 }
 
+/* Work that takes longer or shorter by chance, but a write that returns when it has arrived never returns before. */
+static void jittered_writes(void *arg)
+{
+    struct rig *rig = arg;
+    uint64_t word;
+    connect_ends(rig);
+    rig->world->model.jitter_percent = 50;
+    for (uint64_t i = 1; i <= 100; i++) {
+        assert_int_equal(quoit_port_write64(rig->left, QUOIT_WINDOW_SLOTS, 0, i), QUOIT_OK);
+        memcpy(&word, rig->there, 8);
+        assert_int_equal(word, i);
+    }
+    rig->has_ended = true;
+}
+
 #define TEST(name)                                                                                                     \
     static void test_##name(void **state)                                                                              \
     {                                                                                                                  \
         (void)state;                                                                                                   \
-        run_rig(name, name == direct_writes);                                                                          \
+        run_rig(name, name == direct_writes || name == jittered_writes);                                               \
     }
 TEST(writes)
 TEST(doorbells)
 TEST(cuts)
 TEST(direct_writes)
+TEST(jittered_writes)
 #undef TEST
 
 #define SHARED_BYTES 20000
@@ -302,8 +318,12 @@ static void test_two_clients(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_writes),        cmocka_unit_test(test_doorbells),   cmocka_unit_test(test_cuts),
-        cmocka_unit_test(test_direct_writes), cmocka_unit_test(test_two_clients),
+        cmocka_unit_test(test_writes),
+        cmocka_unit_test(test_doorbells),
+        cmocka_unit_test(test_cuts),
+        cmocka_unit_test(test_direct_writes),
+        cmocka_unit_test(test_jittered_writes),
+        cmocka_unit_test(test_two_clients),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -232,6 +232,12 @@ void sim_spend(struct sim_world *world, uint64_t duration_ns)
         give_way(world);
 }
 
+void sim_spend_until(struct sim_world *world, uint64_t at_ns)
+{
+    while (world->now_ns < at_ns)
+        sim_spend(world, at_ns - world->now_ns);
+}
+
 void sim_block(struct sim_world *world, uint64_t until_ns)
 {
     struct sim_task *task = world->current;

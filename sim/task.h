@@ -71,6 +71,8 @@ void sim_task_fire(struct sim_event *event);
 
 /* Of the running task. */
 void sim_spend(struct sim_world *world, uint64_t duration_ns);
+/* Spends the time until then, and noise and jitter may add to it, never take from it. */
+void sim_spend_until(struct sim_world *world, uint64_t at_ns);
 /* Gives up the core until sim_task_wake(), or until_ns if that is not UINT64_MAX. */
 void sim_block(struct sim_world *world, uint64_t until_ns);
 /* Up to `count` checks of step_ns each; returns how many have passed when something changed, at least one.
