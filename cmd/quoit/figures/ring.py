@@ -156,10 +156,10 @@ class Ring:
         over = [self.put(size, h) / self.put(size, h, "copy") for size in sizes for h in hops]
         self.add("19/9", "19/9 latency", "latency of put, DMA over memcpy; the largest of all sizes and hops", "", "ratio", 0,
                  0.999, max(over))
-        gaps = [mean(self.get(size, h, "copy") - self.get(size, h) for size in sizes) /
-                mean(self.put(size, h, "copy") - self.put(size, h) for size in sizes) for h in hops]
-        self.add("19/9", "19/9 latency", "us between memcpy and DMA, get over put, mean of sizes; the larger of 1 and 2 hops",
-                 "the gap is that of the plot, in us", "ratio", -math.inf, 0.999, max(gaps))
+        gaps = [mean(self.put(size, h, "copy") - self.put(size, h) for size in sizes) -
+                abs(mean(self.get(size, h, "copy") - self.get(size, h) for size in sizes)) for h in hops]
+        self.add("19/9", "19/9 latency", "us that memcpy takes more than DMA, put less get, mean of sizes; the lesser of both hops",
+                 "the gap is that of the plot, in us; of get whichever is longer", "us", 0.001, math.inf, min(gaps))
         puts = [self.put(size, 2, kind) / self.put(size, 1, kind) for size in sizes for kind in ("dma", "copy")]
         self.add("19/9", "19/9 hops", "put over 2 hops / 1; the furthest out of all sizes, DMA and memcpy",
                  "little: within 10 %", "ratio", 0.9, 1.1, max(puts, key=lambda ratio: abs(ratio - 1)))
