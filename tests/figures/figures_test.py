@@ -66,7 +66,7 @@ def test_figures(names):
 
 def test_mistakes():
     for wrong in (["23/1"], ["--out"], ["--nothing"], ["19/8", "x"], ["--model"], ["--model", "x=1"],
-                  ["--model", "poll_ns=0"]):
+                  ["--model", "poll_ns=0"], ["--model", "link_ps_per_byte=0"]):
         result = quoit(*wrong)
         check(result.returncode == 2 and result.stderr.count("\n") == 1 and not result.stdout, f"{wrong}: {result}")
     result = quoit("--out", "/dev/null/x", "19/8")

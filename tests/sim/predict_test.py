@@ -29,7 +29,8 @@ def series_of(*arguments):
 
 def test_mistakes():
     for wrong in (["--hosts", "1"], ["--hosts", "4,3"], ["--hosts", "257"], ["--hosts", "2,"], ["--hosts"], ["--no"],
-                  ["--bytes", "1"], ["--seeds", "0"], ["--model", "nothing=1"]):
+                  ["--bytes", "1"], ["--seeds", "0"], ["--model", "nothing=1"],
+                  ["--conditions", "--model", "link_ps_per_byte=0"]):
         result = predict(*wrong)
         check(result.returncode == 2 and result.stderr.startswith("quoit predict: ") and not result.stdout,
               f"{wrong}: {result}")

@@ -13,7 +13,7 @@ import page
 import papers
 import ring
 from arguments import Parser
-from simulator import Book, Failed, Simulator
+from simulator import Book, Failed, Simulator, wire_rate
 
 COLUMNS = (("fitted", ring.CHOSEN), ("public", ring.CHOSEN), ("fitted", ring.PLAIN), ("public", ring.PLAIN))
 
@@ -52,6 +52,7 @@ class Work:
         self.rings = [ring.Ring(Book(simulator, [constants, *options.model], options.quick), workload)
                       for constants, workload in COLUMNS]
         self.is_whole = len(options.names) == len(ring.TITLES)
+        self.wire = wire_rate(model) if self.is_whole else None
         self.free = ring.Ring(Book(simulator, [*options.model, "driver_call_ns=0"], options.quick))
         self.right = ring.Ring(Book(simulator, options.model, options.quick), ring.RIGHT)
         self.tilted = {}
@@ -67,7 +68,7 @@ class Work:
         self.relations = [one.relate(names) for one in self.rings]
         self.plots = {name: self.rings[0].draw(name) for name in names}
         self.right_relations = self.right.relate(names)
-        self.rows = self.is_whole and ring.compare(self.rings[0], self.free, self.model["link_ps_per_byte"]["value"])
+        self.rows = self.is_whole and ring.compare(self.rings[0], self.free, self.wire)
         self.tilts = {name: [one.relate(names) for one in pair] for name, pair in self.tilted.items()}
         self.quick_relations = self.quick.relate(names) if self.tilted else []
 
@@ -228,11 +229,11 @@ def main(quoit, arguments):
     quotes = papers.quotes()
     try:
         model = simulator.call(["--show-model", *[word for text in options.model for word in ("--model", text)]])
+        work = Work(simulator, options, model)
     except Failed as problem:
         parser.error(str(problem).splitlines()[-1].split("quoit sim: ")[-1])
     try:
         os.makedirs(options.out, exist_ok=True)
-        work = Work(simulator, options, model)
         work.evaluate()
         simulator.make()
         work.evaluate()

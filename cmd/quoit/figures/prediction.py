@@ -9,7 +9,7 @@ import sys
 
 import page
 from arguments import Parser
-from simulator import Book, Failed, Simulator
+from simulator import Book, Failed, Simulator, wire_rate
 
 FIGURES = ("put 8 B, neighbour", "put 8 B, farthest", "barrier", "allreduce 8 B", "allreduce, large", "one stream",
            "neighbours", "all-to-all", "bisection", "put 8 B, round a dead link", "barrier, one link dead",
@@ -144,7 +144,7 @@ def size_items(rings):
     return items
 
 
-def slot_items(rings, link_ps):
+def slot_items(rings, wire):
     return [{"kind": "text", "text": [
         "Hosts that have more to send than a queue has slots fill it, and what a relay passes on waits for the few that come "
         "free. So a bisection of large puts carries less than one of puts that fit the slots; every host gets its share."]},
@@ -152,7 +152,7 @@ def slot_items(rings, link_ps):
          "x_is_log2": True, "y_label": "MB/s", "series": [
              {"name": size_text(size), "points": [[slots, rings.at("bisection", 5, size, slots=slots)] for slots in SLOTS]}
              for size in SLOT_SIZES],
-         "limits": [{"name": "all links in one direction, two hops a byte", "y": 5 * 1e6 / link_ps / 2}]},
+         "limits": [{"name": "all links in one direction, two hops a byte", "y": 5 * wire / 2}]},
         {"kind": "lines", "title": "The host with the least of it", "x_label": "slots", "x_is_log2": True,
          "y_label": "% of a fair share", "series": [
              {"name": size_text(size), "points": [
@@ -162,7 +162,7 @@ def slot_items(rings, link_ps):
 
 class Sensitivity:
     def __init__(self, simulator, options, model):
-        self.link_ps = model["link_ps_per_byte"]["value"]
+        self.wire = wire_rate(model)
         self.base = Rings(simulator, options)
         self.tilted = [(f"{name} {sign}10 %", Rings(simulator, options, [f"{name}={round(model[name]['value'] * share)}"]))
                        for name in ASSUMED for sign, share in (("-", 0.9), ("+", 1.1))]
@@ -191,7 +191,7 @@ def report(options, rings, public, sensitivity):
                 {"kind": "text", "text": list(conclude(public, options.hosts))},
                 ring_table(f"Mean and range of {options.seeds} seeds", public, options.hosts)]},
             {"title": "Other sizes", "items": size_items(rings)},
-            {"title": "Slots", "items": slot_items(rings, sensitivity.link_ps)},
+            {"title": "Slots", "items": slot_items(rings, sensitivity.wire)},
             {"title": "Assumptions", "items": [sensitivity.table()]}]
     return {"title": "Rings of many hosts, predicted", "text": [
         growth, switched,
@@ -218,11 +218,11 @@ def main(quoit, arguments):
     simulator = Simulator(quoit)
     try:
         model = simulator.call(["--show-model", *[word for text in options.model for word in ("--model", text)]])
+        sensitivity = Sensitivity(simulator, options, model) if options.conditions else None
     except Failed as problem:
         parser.error(str(problem).splitlines()[-1].split("quoit sim: ")[-1])
     rings = Rings(simulator, options)
     public = Rings(simulator, options, ["public", f"noise_ns={NOISE_NS}"]) if options.conditions else None
-    sensitivity = Sensitivity(simulator, options, model) if options.conditions else None
     try:
         report(options, rings, public, sensitivity)
         simulator.make()

@@ -356,10 +356,10 @@ WAYS = (("one at a time: until the call returns", "quiet", "put"),
         ("together: until all are there", "together", "put, there"))
 
 
-def compare(theirs, free, wire_ps_per_byte):
+def compare(theirs, free, wire):
     """Rows: the same puts, issued the same way, by both protocols; `free` is the book in which a call of the papers'
-    driver costs nothing. What is faster than the wire says so: it was copied aside."""
-    rows, wire = [], 1e6 / wire_ps_per_byte
+    driver costs nothing. What is faster than the wire, in MB/s, says so: it was copied aside."""
+    rows = []
     def row(name, size, ring_value, ours, rate=True):
         papers, without = ring_value(theirs), ring_value(free)
         note = "above the wire's rate: copied aside, not sent" if rate and size / ours > wire else ""

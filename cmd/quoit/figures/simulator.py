@@ -100,6 +100,13 @@ class Simulator:
         return self.call(["--show-model"])
 
 
+def wire_rate(model):
+    """MB/s of one direction of a link."""
+    if model["link_ps_per_byte"]["value"] == 0:
+        raise Failed("argument --model: link_ps_per_byte is 0, and rates are set beside that of the wire")
+    return 1e6 / model["link_ps_per_byte"]["value"]
+
+
 class Book:
     """The runs with one set of constants: `model` is a list of arguments of --model."""
 
