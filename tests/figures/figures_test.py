@@ -174,6 +174,15 @@ def test_calibration():
     check("NOT REACHED" in tree["text"][0] and "BUSY" in tree["text"][2], f"{tree['text']}")
 
 
+def test_hybrid_launch():
+    """A column for each way to start the other library: the two of Open MPI, or the one that was given, under its own name."""
+    figures_modules()
+    import hybrid
+    check(len(set(hybrid.launchers(None).values())) == len(hybrid.launchers(None)) == 2, f"{hybrid.launchers(None)}")
+    check(list(hybrid.launchers("srun -n {pes}").items()) == [("the library as --launch starts it", "srun -n {pes}")],
+          f"{hybrid.launchers('srun -n {pes}')}")
+
+
 def test_link():
     """Figure 6 of LINK with few sizes: every relation is judged by its range, and the page has the same."""
     with tempfile.TemporaryDirectory() as folder:
@@ -280,7 +289,7 @@ def test_link_wall():
     check([row[5] and row[5]["value"] for row in table] == ["NOT REACHED"] * 4 + [""] * 2, f"{table}")
 
 
-if PART in ("mistakes", "calibration", "out-of-range", "matplotlib-missing", "ring-relations", "link", "link-relations", "link-wall"):
+if f"test_{PART.replace('-', '_')}" in globals():
     globals()[f"test_{PART.replace('-', '_')}"]()
 else:
     test_figures(PART.split(","))

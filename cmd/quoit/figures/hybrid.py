@@ -33,6 +33,7 @@ CMA_ALONE = "our puts by CMA alone"
 # back, so every program ended with a segmentation fault, after its last line: 4.1.4 with UCX 1.13.
 OPEN_MPI = "shmemrun --allow-run-as-root --oversubscribe -n {pes} --mca memory ^patcher --mca spml ucx -x UCX_TLS="
 BASELINES = {"network loopback": "self,tcp", "kernel's copy (CMA)": "posix,self,cma"}
+GIVEN = "the library as --launch starts it"
 
 
 def run_group(command, timeout):
@@ -151,6 +152,11 @@ def bfs(launch, scale, timeout):
     if result.returncode or not found:
         raise perf.Wrong(f"{' '.join(launch)} gave no mean_time: {result.stderr.strip()[-200:]}")
     return float(found.group(1))
+
+
+def launchers(given):
+    """By the name of a baseline. A launcher that was given carries puts in one way, whichever that is."""
+    return {GIVEN: given} if given else {name: OPEN_MPI + transport for name, transport in BASELINES.items()}
 
 
 def measure_baseline(quoit, folder, seconds, cc, launch, timeout):
@@ -291,8 +297,8 @@ def search(options, quoit, folder, cc, launches):
 
 
 def measure(quoit, options, seconds):
-    found = {"baselines": {name: {"rows": [], "problems": []} for name in BASELINES}, "baseline_text": ""}
-    launches = {name: options.launch or OPEN_MPI + transport for name, transport in BASELINES.items()}
+    launches = launchers(options.launch)
+    found = {"baselines": {name: {"rows": [], "problems": []} for name in launches}, "baseline_text": ""}
     cc = options.cc or shutil.which("shmemcc")  # no other library has a compiler of this name
     with tempfile.TemporaryDirectory() as folder:
         found["one"] = run(quoit, folder, seconds * SHARES["one"], "-n", "2", "--tests", "put,cma", "--buffers", "heap,global",
