@@ -43,11 +43,11 @@ struct contact {
     char needs[FIELD_BYTES];   /* numbers of struct quoit_hosts_entry, "DATA.HEAP.SHARE.TAG" */
 };
 
-/* Of the variables whose values launchers set per process. */
+/* Of the variables whose values launchers set per process, or per job. */
 static uint64_t digest_of_place(void)
 {
-    static const char *const variables[] = {
-        "PMIX_NAMESPACE", "PMIX_RANK", "PMI_RANK", "PMI_ID", "SLURM_STEP_ID", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"};
+    static const char *const variables[] = {"PMIX_NAMESPACE", "PMIX_RANK",     "PMI_RANK",     "PMI_ID",
+                                            "PMI_PORT",       "SLURM_STEP_ID", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"};
     uint64_t digest = 0xcbf29ce484222325u;
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
         const char *value = getenv(variables[i]);

@@ -39,6 +39,8 @@ static int number_of(const char *variable)
     return text && end != text && !*end && number >= 0 && number <= INT32_MAX ? (int)number : -1;
 }
 
+/* A program that a PE starts inherits the variables. The descriptor was closed by exec: if there is one, it is that of
+ * a launcher that the PE has started, whose other variables may have the same values. */
 static bool is_here(void)
 {
     uint64_t inode;

@@ -73,6 +73,16 @@ class Pmi(scenario.Case):
             _, statuses, out, err = self.launch(*[[scenario.program("launchers_parent"), GREET]] * 2, port=port)
             self.assertEqual((statuses, out), ([0] * 2, "hello from PE 0 of 1\n" * 2), err)
 
+    def test_launcher_started_by_a_pe(self):
+        """Its processes are one job, though they have inherited the variables and some have a rank of the outer job."""
+        for port, inner_port in ((False, False), (False, True), (True, False), (True, True)):
+            command = (f"{sys.executable} -B -c 'import sys; sys.path.insert(0, \"{os.path.dirname(__file__)}\"); import pmi_server; "
+                       f"result = pmi_server.Server([[\"{GREET}\"]] * 2, port={inner_port}).run({scenario.LIMIT_S // 4}); print(*result[1:]); "
+                       f"sys.exit(any(result[0]))'")
+            with self.subTest(port=port, inner_port=inner_port):
+                _, statuses, out, err = self.launch(*[[scenario.program("launchers_parent"), command]] * 2, port=port)
+                self.assertEqual((statuses, err, out.count("PE 0 of 2"), out.count("PE 1 of 2")), ([0] * 2, "", 2, 2), out)
+
     def test_statuses(self):
         """All PEs end with the status of the one that failed, within a second, and one line says which it was."""
         for who in (0, 1):
