@@ -71,13 +71,14 @@ struct network {
 };
 
 #define NETWORK_NAME_BYTES 24
+#define LOOPBACK           "lo" /* the device of this machine alone, as Linux and so both libraries call it */
 
 /* What every host knows of every other. */
 struct contact {
     struct quoit_net_address address;
     struct quoit_net_key key;
     uint64_t segments;
-    char network[NETWORK_NAME_BYTES]; /* driver and provider, cut; 0 behind it */
+    char network[NETWORK_NAME_BYTES]; /* driver and provider, cut, and the loopback device; 0 behind it */
     uint64_t processor_pool;
 };
 _Static_assert(sizeof(struct contact) <= QUOIT_NETWORK_CONTACT_BYTES,
@@ -614,7 +615,7 @@ static void share_machine(struct network *network, const struct contact *contact
     quoit_placement_start_lane(&lane->placement, lane->layout, lane->index, lane->waiter.policy);
 }
 
-/* Each host chooses for itself, and may find another network than the rest. */
+/* Each host chooses for itself, and may find another network than the rest, or none but the loopback device. */
 static enum quoit_status meet_host(struct network *network, uint32_t host, const struct contact *own,
                                    const struct contact *other)
 {
@@ -623,8 +624,8 @@ static enum quoit_status meet_host(struct network *network, uint32_t host, const
     uint32_t own_host = lane->layout->host;
     uint64_t memory_bytes = other->key.memory_bytes;
     if (strncmp(own->network, other->network, NETWORK_NAME_BYTES) != 0) {
-        quoit_say("host %u cannot join the network: it takes %.*s, and host %u takes %.*s; --network and "
-                  "--network-provider name one for all [Q0222]",
+        quoit_say("host %u cannot join the network: it takes %.*s, and host %u takes %.*s; --network, "
+                  "--network-provider and --network-device name one for all [Q0222]",
                   own_host, NETWORK_NAME_BYTES, own->network, host, NETWORK_NAME_BYTES, other->network);
         return QUOIT_UNSUPPORTED;
     }
@@ -655,7 +656,9 @@ static enum quoit_status meet(struct network *network, const struct quoit_lane_n
                           .segments = layout->segments,
                           .processor_pool = quoit_processor_pool()};
     enum quoit_status status = contacts ? QUOIT_OK : QUOIT_NO_MEMORY;
-    snprintf(own.network, sizeof own.network, "%.7s %.15s", choice->driver, choice->provider);
+    bool is_loopback = strcmp(choice->device, LOOPBACK) == 0;
+    snprintf(own.network, sizeof own.network, "%.7s %.*s%s", choice->driver, is_loopback ? 12 : 15, choice->provider,
+             is_loopback ? " " LOOPBACK : "");
     if (contacts && !config->exchange(config->arg, &own, sizeof own, contacts))
         status = QUOIT_TIMEOUT;
     for (uint32_t host = 0; host < host_count && status == QUOIT_OK; host++)

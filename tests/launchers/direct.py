@@ -18,7 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "scenario"))
 import scenario
 from machines import greetings, has_network, lines
-from namespaces import RSH, Namespaces
+from namespaces import RSH, Namespaces, ip
 from pmi_server import Server
 
 GREET, MISBEHAVE, BUSY = (scenario.program("scenario_" + name) for name in ("greet", "misbehave", "busy"))
@@ -323,6 +323,17 @@ class Pmi(Namespaces, scenario.Case):
                                                  each_step=self.end_all)
         self.assertEqual((all(statuses), out), (True, ""), err)
         self.assertRegex(err, r"nowhere0.*\[Q0222\]")
+
+    def test_loopback_alone(self):
+        """Host 1 finds no other device: it is said at once, not that a host was lost."""
+        ip("-n", self.names[1], "link", "set", "eth0", "down")
+        self.addCleanup(ip, "-n", self.names[1], "link", "set", "eth0", "up")
+        server, statuses, out, err = self.launch((0, 1), GREET, each_step=self.end_all)
+        self.assertEqual((all(statuses), out), (True, ""), err)
+        self.assertRegex(err, r"host 1 cannot join the network: it takes (.*) lo, and host 0 takes \1; .*Q0222|"
+                              r"host 0 cannot join the network: it takes (.*), and host 1 takes \2 lo; .*Q0222")
+        self.assertNotIn("was lost", err)
+        self.assertLess(server.seconds, SOON_S)
 
     @staticmethod
     def end_all(server):
