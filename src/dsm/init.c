@@ -103,13 +103,15 @@ static void pass_on(int signal_number, siginfo_t *info, void *context)
         before->sa_handler(signal_number);
 }
 
+/* A jump into shared memory is not ours to serve: no page becomes executable, so the fault would return for ever. */
 static void on_fault(int signal_number, siginfo_t *info, void *context)
 {
     int saved_errno = errno;
     struct quoit_dsm *dsm = quoit_dsm;
-    bool is_ours = dsm && info->si_code > 0 && quoit_dsm_space_has(dsm, info->si_addr);
+    const void *instruction = instruction_of(context);
+    bool is_ours = dsm && info->si_code > 0 && quoit_dsm_space_has(dsm, info->si_addr) && info->si_addr != instruction;
     if (is_ours)
-        quoit_dsm_fault(dsm, info->si_addr, means_store(dsm, info->si_addr, context), instruction_of(context));
+        quoit_dsm_fault(dsm, info->si_addr, means_store(dsm, info->si_addr, context), instruction);
     else
         pass_on(signal_number, info, context);
     if (is_ours && quoit_dsm_races_reads(dsm))

@@ -62,6 +62,7 @@ void dsm_migrate(void *address, size_t bytes, int pe)
     quoit_dsm_unlock(dsm);
 }
 
+/* Only what this PE has a copy of: a range that nobody has touched occupies no memory afterwards either. */
 void dsm_acquire(const void *address, size_t bytes)
 {
     struct quoit_dsm *dsm = running_for(address, bytes, "dsm_acquire");
@@ -71,8 +72,10 @@ void dsm_acquire(const void *address, size_t bytes)
     quoit_dsm_lock(dsm);
     quoit_dsm_release(dsm);
     for (; at < end; at += dsm->page_bytes) {
+        if (dsm->slot_of_chunk[quoit_dsm_offset_of(dsm, at) >> dsm->chunk_shift] == 0)
+            continue;
         uint64_t page = quoit_dsm_space_page(dsm, at);
-        if (quoit_dsm_home_of(dsm, page) != dsm->me || dsm->races)
+        if (dsm->home_of[page] != dsm->me || dsm->races)
             quoit_dsm_drop(dsm, page);
     }
     quoit_dsm_unlock(dsm);

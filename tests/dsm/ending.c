@@ -79,6 +79,10 @@ int main(int count, char **arguments)
     }
     if (strcmp(how, "wild") == 0 && is_last)
         *(volatile int *)(uintptr_t)strtoul(count > 2 ? arguments[2] : "16", NULL, 0) = 1; // no object is there
+    if (strcmp(how, "jump") == 0 && is_last) {
+        words[1] = 0xc3; /* a return, on x86-64; no page of data is executed */
+        ((void (*)(void))(uintptr_t)&words[1])();
+    }
     if (strcmp(how, "unlock") == 0 && is_last)
         dsm_unlock(lock);
     if (strcmp(how, "handler") == 0 && is_last)
@@ -106,6 +110,7 @@ int main(int count, char **arguments)
         char *sparse = dsm_all_malloc(30ull << 30);
         sparse[(29ull << 30) + (size_t)dsm_my_pe() * 4096] = 1;
         dsm_barrier_all();
+        dsm_acquire(sparse, 30ull << 30);
         for (int pe = 0; pe < dsm_n_pes(); pe++) {
             if (sparse[(29ull << 30) + (size_t)pe * 4096] != 1)
                 return 5;
