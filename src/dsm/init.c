@@ -11,6 +11,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/log.h"
 #include "dsm/barrier.h"
 #include "dsm/coherence.h"
@@ -161,11 +162,13 @@ static void *symmetric(size_t count, size_t bytes, const char *what)
 }
 
 /* Private memory that costs nothing until it is touched, and is zero. */
-static void *sparse(size_t bytes)
+static void *sparse(struct quoit_dsm *dsm, size_t bytes)
 {
+    quoit_assert(dsm->table_count < QUOIT_DSM_TABLE_ROOM);
     void *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (block == MAP_FAILED)
         quoit_dsm_wrong("no %zu MiB of address space for the library's tables: %s", bytes >> 20, strerror(errno));
+    dsm->tables[dsm->table_count++] = (struct quoit_dsm_table){block, bytes};
     return block;
 }
 
@@ -202,33 +205,33 @@ static void take_symmetric(struct quoit_dsm *dsm)
 static void take_private(struct quoit_dsm *dsm)
 {
     uint64_t pages = dsm->page_count;
-    dsm->slot_of_chunk = sparse(dsm->chunk_count * sizeof *dsm->slot_of_chunk);
-    dsm->chunk_of_slot = sparse(dsm->slot_count * sizeof *dsm->chunk_of_slot);
-    dsm->mapped = sparse(dsm->slot_count * sizeof *dsm->mapped);
-    dsm->states = sparse(pages);
-    dsm->open_in = sparse(dsm->slot_count * sizeof *dsm->open_in);
-    dsm->idle_scans = sparse(dsm->slot_count * sizeof *dsm->idle_scans);
-    dsm->exclusive_in = sparse(dsm->slot_count * sizeof *dsm->exclusive_in);
-    dsm->marked = sparse((pages / QUOIT_DSM_MARK_PAGES + 1) * sizeof *dsm->marked);
-    dsm->has_twin = sparse(pages);
-    dsm->was_used = sparse(pages);
-    dsm->habits = sparse(pages * sizeof *dsm->habits);
-    dsm->home_of = sparse(pages * sizeof *dsm->home_of);
-    dsm->kind_of = sparse(pages);
-    dsm->stale = sparse(pages * sizeof *dsm->stale);
-    dsm->is_stale = sparse(pages);
+    dsm->slot_of_chunk = sparse(dsm, dsm->chunk_count * sizeof *dsm->slot_of_chunk);
+    dsm->chunk_of_slot = sparse(dsm, dsm->slot_count * sizeof *dsm->chunk_of_slot);
+    dsm->mapped = sparse(dsm, dsm->slot_count * sizeof *dsm->mapped);
+    dsm->states = sparse(dsm, pages);
+    dsm->open_in = sparse(dsm, dsm->slot_count * sizeof *dsm->open_in);
+    dsm->idle_scans = sparse(dsm, dsm->slot_count * sizeof *dsm->idle_scans);
+    dsm->exclusive_in = sparse(dsm, dsm->slot_count * sizeof *dsm->exclusive_in);
+    dsm->marked = sparse(dsm, (pages / QUOIT_DSM_MARK_PAGES + 1) * sizeof *dsm->marked);
+    dsm->has_twin = sparse(dsm, pages);
+    dsm->was_used = sparse(dsm, pages);
+    dsm->habits = sparse(dsm, pages * sizeof *dsm->habits);
+    dsm->home_of = sparse(dsm, pages * sizeof *dsm->home_of);
+    dsm->kind_of = sparse(dsm, pages);
+    dsm->stale = sparse(dsm, pages * sizeof *dsm->stale);
+    dsm->is_stale = sparse(dsm, pages);
     memset(dsm->home_of, 0xff, pages * sizeof *dsm->home_of);
-    dsm->twins = sparse(pages << dsm->page_shift);
-    dsm->needs = sparse(pages * (uint64_t)dsm->pe_count * sizeof *dsm->needs);
-    dsm->need_of = sparse(pages * sizeof *dsm->need_of);
-    dsm->dirty = sparse(pages * sizeof *dsm->dirty);
-    dsm->page_stats = sparse(pages * sizeof *dsm->page_stats);
+    dsm->twins = sparse(dsm, pages << dsm->page_shift);
+    dsm->needs = sparse(dsm, pages * (uint64_t)dsm->pe_count * sizeof *dsm->needs);
+    dsm->need_of = sparse(dsm, pages * sizeof *dsm->need_of);
+    dsm->dirty = sparse(dsm, pages * sizeof *dsm->dirty);
+    dsm->page_stats = sparse(dsm, pages * sizeof *dsm->page_stats);
     dsm->extra_room = 1024;
-    dsm->extra = sparse(dsm->extra_room * sizeof *dsm->extra);
+    dsm->extra = sparse(dsm, dsm->extra_room * sizeof *dsm->extra);
     if (dsm->options.values[QUOIT_DSM_HOME] == QUOIT_DSM_HOME_MIGRATE) {
-        dsm->writers = sparse(pages * sizeof *dsm->writers);
-        dsm->written = sparse(pages * sizeof *dsm->written);
-        dsm->heads_before = sparse((uint64_t)dsm->pe_count * sizeof *dsm->heads_before);
+        dsm->writers = sparse(dsm, pages * sizeof *dsm->writers);
+        dsm->written = sparse(dsm, pages * sizeof *dsm->written);
+        dsm->heads_before = sparse(dsm, (uint64_t)dsm->pe_count * sizeof *dsm->heads_before);
     }
     dsm->epoch = 1;
     dsm->window = 1;
@@ -409,6 +412,10 @@ static void give_back(struct quoit_dsm *dsm)
     if (dsm->masters != dsm->frames)
         shmem_free(dsm->masters);
     shmem_free(dsm->frames);
+    while (dsm->table_count > 0) {
+        struct quoit_dsm_table table = dsm->tables[--dsm->table_count];
+        munmap(table.start, table.bytes);
+    }
 }
 
 void dsm_finalize(void)

@@ -99,6 +99,13 @@ struct quoit_dsm_peer {
     uint64_t *known;
 };
 
+/* Private memory of the fields that have an entry a page, a slot or a chunk. */
+#define QUOIT_DSM_TABLE_ROOM 32
+struct quoit_dsm_table {
+    void *start;
+    size_t bytes;
+};
+
 struct quoit_dsm_detector;
 struct quoit_dsm_service;
 struct quoit_dsm_syncs;
@@ -134,6 +141,9 @@ struct quoit_dsm {
     struct quoit_dsm_peer *peers;
     shmem_ctx_t gets; /* of get_begin, if has_gets; OpenSHMEM 1.4 has no value for none */
     bool has_gets;
+
+    struct quoit_dsm_table tables[QUOIT_DSM_TABLE_ROOM];
+    uint32_t table_count;
 
     pthread_mutex_t lock;
     const struct quoit_dsm_detector *detector;

@@ -38,6 +38,41 @@ static bool is_child_apart(void)
     return child > 0 && waitpid(child, &status, 0) == child && status == 0;
 }
 
+static long address_space_kib(void)
+{
+    char line[256];
+    long kib = 0;
+    FILE *status = fopen("/proc/self/status", "r");
+    while (status && kib == 0 && fgets(line, sizeof line, status))
+        sscanf(line, "VmSize: %ld", &kib);
+    if (status)
+        fclose(status);
+    return kib;
+}
+
+/* The library begins and ends several times; whether its memory stays the same. */
+static bool is_restartable(void)
+{
+    enum { TIMES = 12, PAGES = 64 };
+    long kib = 0;
+    shmem_init_thread(SHMEM_THREAD_MULTIPLE, &(int){0});
+    for (int i = 0; i < TIMES; i++) {
+        dsm_init();
+        char *block = dsm_all_malloc(PAGES * 4096);
+        for (int page = dsm_my_pe(); page < PAGES; page += dsm_n_pes())
+            block[page * 4096] = (char)(i + 1);
+        dsm_barrier_all();
+        for (int page = 0; page < PAGES; page++) {
+            if (block[page * 4096] != i + 1)
+                return false;
+        }
+        dsm_finalize();
+        if (i == TIMES / 2)
+            kib = address_space_kib();
+    }
+    return address_space_kib() - kib < 4096; /* tables for 8 MiB of DSM_MEMORY take more each time */
+}
+
 static void say_nothing(void)
 {
 }
@@ -48,11 +83,16 @@ static void say_worked(void)
         puts("worked");
 }
 
-int main(int count, char **arguments)
+/* The status of a program that begins the library in a way of its own; -1: it does not. */
+static int begin_otherwise(const char *how)
 {
-    const char *how = count > 1 ? arguments[1] : "";
-    if (strcmp(how, "shmem-first") == 0)
-        shmem_init();
+    if (strcmp(how, "restarts") == 0) {
+        bool is_right = is_restartable();
+        if (is_right && shmem_my_pe() == shmem_n_pes() - 1)
+            puts("worked");
+        shmem_finalize();
+        return is_right ? 0 : 7;
+    }
     if (strcmp(how, "fork-workers") == 0) {
         dsm_workers_begin(); /* returns on PE 0 alone */
         if (!is_child_apart())
@@ -67,6 +107,17 @@ int main(int count, char **arguments)
         dsm_workers_run(say_worked, dsm_n_pes(), NULL, NULL);
         return 0;
     }
+    return -1;
+}
+
+int main(int count, char **arguments)
+{
+    const char *how = count > 1 ? arguments[1] : "";
+    if (strcmp(how, "shmem-first") == 0)
+        shmem_init();
+    int status = begin_otherwise(how);
+    if (status >= 0)
+        return status;
     lock = dsm_all_malloc(sizeof *lock);
     words = dsm_all_malloc(WORDS * sizeof *words);
     bool is_last = dsm_my_pe() == dsm_n_pes() - 1;
