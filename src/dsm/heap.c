@@ -240,7 +240,8 @@ void dsm_free(void *ptr)
     if (!ptr)
         return;
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_free");
-    if (quoit_dsm_offset_of(dsm, ptr) >= dsm->heap_bytes || (uintptr_t)ptr % 64 != 0)
+    uint64_t offset = quoit_dsm_offset_of(dsm, ptr);
+    if (offset < HEADER_BYTES || offset >= dsm->heap_bytes || offset % 64 != 0)
         quoit_dsm_wrong("dsm_free: ptr is %p, which is no block of dsm_malloc", ptr);
     struct records *records = records_of(dsm);
     struct header *header = header_of((uintptr_t)ptr);

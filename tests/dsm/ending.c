@@ -140,6 +140,8 @@ int main(int count, char **arguments)
         dsm_malloc_with(64, &(struct dsm_attributes){.protocol = DSM_PROTOCOL_ASYNC});
     if (strcmp(how, "free") == 0 && is_last)
         dsm_free(words + 8);
+    if (strcmp(how, "free-start") == 0 && is_last)
+        dsm_free((void *)((uintptr_t)lock & ~4095ul)); /* of shared memory: no header precedes it */
     if (strcmp(how, "migrate") == 0)
         dsm_migrate(words, 256ull << 30, 0);
     if (strcmp(how, "fork") == 0) {
