@@ -142,7 +142,8 @@ PROTOCOLS = ("papers", "ours")
 
 
 def protocol_options(protocol, size):
-    """The papers send each put as one transfer, with their barrier and payload method; ours splits it."""
+    """The papers send each put as one transfer, with their barrier and payload method; ours splits it, and PEs put to neighbours
+    directly."""
     if protocol == "papers":
         return {"protocol": "scratchpad", "barrier": "papers", "chunk": max(size, 32768)}
-    return {"chunk": 32768}
+    return {"chunk": 32768, "direct": "posted"}
