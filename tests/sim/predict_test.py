@@ -55,6 +55,23 @@ def test_relations():
     link = 1e6 / 160  # MB/s of link_ps_per_byte
     check(all(series["all-to-all"][hosts] <= 8 * link for hosts in rings), "all-to-all is more than the links carry")
     check(all(series["neighbours"][hosts] <= 2 * hosts * link for hosts in rings), "more than the links carry")
+    check(all(0.98 * link < series["one stream"][hosts] <= link for hosts in rings), f"one stream: {series['one stream']}")
+    small = series_of("--seeds", "1", "--hosts", "2", "--bytes", "64K")["one stream"][2]
+    check(abs(small / series["one stream"][2] - 1) < 0.01, f"one stream of 64 KiB has start-up in it: {small}")
+
+
+def simulated(*arguments):
+    result = subprocess.run([QUOIT, "sim", "--json", "--workload", "predict", "--model", "noise_ns=100", *arguments],
+                            stdout=subprocess.PIPE, text=True, timeout=500)
+    return {name: one["mean"] for name, one in json.loads(result.stdout)["figures"].items()}
+
+
+def test_direct():
+    """Puts to neighbours are direct, as by default in the product."""
+    put = series_of("--seeds", "1", "--hosts", "3")["put 8 B, neighbour"][3]
+    direct, framed = (simulated("--hosts", "3", "--bytes", "262144", "--seed", "1", "--direct", way)["put 8 B, neighbour"]
+                      for way in ("posted", "no"))
+    check(abs(put / direct - 1) < 1e-6 and framed > 1.05 * direct, f"{put} us, {direct} direct, {framed} in frames")
 
 
 def test_small_frames_keep_pace():
@@ -70,11 +87,9 @@ def test_fair():
     """In a steady state no host has less than 70 % of its fair share, also with puts larger than the slots, and with a
     dead link; there 8 hosts and more do not reach it (docs/prediction.md)."""
     for hosts, seed in ("5", "1"), ("5", "2"), ("5", "3"), ("4", "1"):
-        result = subprocess.run([QUOIT, "sim", "--json", "--workload", "predict", "--hosts", hosts, "--bytes", "1M", "--seed",
-                                 seed, "--model", "noise_ns=100"], stdout=subprocess.PIPE, text=True, timeout=500)
-        figures = json.loads(result.stdout)["figures"]
+        figures = simulated("--hosts", hosts, "--bytes", "1M", "--seed", seed, "--direct", "posted")
         for name in ("neighbours", "all-to-all", "bisection", "one link dead"):
-            share = figures[f"{name}, least share"]["mean"]
+            share = figures[f"{name}, least share"]
             check(share >= 70, f"{hosts} hosts, seed {seed}: a host has {share} % of its fair share of {name}")
 
 
