@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* locked_atomics.c - the atomics that libqdsm uses, as a library may make them that knows gets and puts only: under a
- * lock of each PE, slowly. What a processor changes of the word in between is lost, as OpenSHMEM permits. Linked into a
- * program, these take the place of the library's. */
+/* locked_atomics.c - the atomics that libqdsm uses, as a library may make them that can only read and write words:
+ * under a lock of each PE, slowly. What a processor changes of the word in between is lost, as OpenSHMEM permits.
+ * Linked into a program, these take the place of the library's. */
 #include <sched.h>
 #include <shmem.h>
 #include <time.h>
@@ -12,17 +12,16 @@ static unsigned long lock_word;
 
 static unsigned long begin(const unsigned long *word, int pe)
 {
-    unsigned long value;
     while (pshmem_ulong_atomic_compare_swap(&lock_word, 0, 1, pe) != 0)
         sched_yield();
-    pshmem_getmem(&value, word, sizeof value, pe);
+    unsigned long value = pshmem_ulong_atomic_fetch(word, pe);
     nanosleep(&(struct timespec){0, BETWEEN_NS}, NULL);
     return value;
 }
 
 static void end(unsigned long *word, unsigned long value, int pe)
 {
-    pshmem_putmem(word, &value, sizeof value, pe);
+    pshmem_ulong_atomic_set(word, value, pe);
     pshmem_quiet();
     pshmem_ulong_atomic_set(&lock_word, 0, pe);
 }
