@@ -60,22 +60,26 @@ void qn_link_lose(struct qn_port *port)
 	qn_link_kick(port);
 }
 
-/* The peer's word; 0: the cable carries nothing, or the peer is silent. */
+/*
+ * The peer's word; 0: the cable carries nothing, or the peer is silent. Time in which this end itself did not look is no
+ * silence: the whole machine may have stood still, and the peer with it.
+ */
 static u32 hear(struct qn_port *port)
 {
 	struct qn_link *link = &port->link;
-	u32 word;
+	u32 word = ntb_link_is_up(port->ntb, NULL, NULL) ? ntb_spad_read(port->ntb, port->link_pad) : U32_MAX;
+	unsigned long now = jiffies, gap = now - link->looked_at;
 
-	if (!ntb_link_is_up(port->ntb, NULL, NULL))
-		return 0;
-	word = ntb_spad_read(port->ntb, port->link_pad);
+	link->looked_at = now;
 	if (word == U32_MAX) /* nobody answers */
 		return 0;
 	if (word != link->heard) {
 		link->heard = word;
-		link->heard_at = jiffies;
+		link->heard_at = now;
+	} else if (link->taken && gap > msecs_to_jiffies(QN_BEAT_MS)) {
+		link->heard_at += gap - msecs_to_jiffies(QN_BEAT_MS);
 	}
-	return time_after(jiffies, link->heard_at + msecs_to_jiffies(READ_ONCE(patience_ms))) ? 0 : word;
+	return time_after(now, link->heard_at + msecs_to_jiffies(READ_ONCE(patience_ms))) ? 0 : word;
 }
 
 static void tell(struct qn_port *port)

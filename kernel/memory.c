@@ -94,12 +94,12 @@ static int pin(struct qn_memory *memory, u64 address)
 	struct mm_struct *mm = current->mm;
 	int error;
 
-	if (count > INT_MAX)
+	if (count > INT_MAX / sizeof(*memory->pages)) /* the kernel warns of more */
 		return -EINVAL;
 	error = charge(mm, count);
 	if (error)
 		return error;
-	memory->pages = kvmalloc_array(count, sizeof(*memory->pages), GFP_KERNEL);
+	memory->pages = kvmalloc_array(count, sizeof(*memory->pages), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!memory->pages) {
 		error = -ENOMEM;
 		goto uncharge_mm;

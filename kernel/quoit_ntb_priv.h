@@ -68,6 +68,7 @@ struct qn_link {
 	u32 told;
 	u32 heard;
 	unsigned long heard_at;
+	unsigned long looked_at;
 	unsigned long is_lost; /* bit 0: the chip has reported a loss, or shown one */
 };
 

@@ -293,6 +293,17 @@ static void check_big_release(const char *const *devices)
     CHECK(is_before);
 }
 
+/* More than a machine has is refused, and the kernel, whose log is read later, has nothing to say of it. */
+static void check_huge_memory(const char *const *devices)
+{
+    int port = open_port(devices[0]);
+    for (uint64_t bytes = PAGE_BYTES; bytes != 0; bytes *= 2) {
+        struct quoit_ntb_memory huge = {.address = 0, .bytes = bytes};
+        CHECK(ioctl(port, QUOIT_NTB_MEMORY, &huge) < 0 && errno != ENOTTY); /* nothing is at 0 */
+    }
+    close(port);
+}
+
 struct check {
     const char *name;
     void (*run)(const char *const *devices);
@@ -304,6 +315,7 @@ static const struct check checks[] = {
     {"cable", check_cable},
     {"slow mapping", check_slow_mapping},
     {"big release", check_big_release},
+    {"huge memory", check_huge_memory},
     {"release beside map", check_release_beside_map},
 };
 
