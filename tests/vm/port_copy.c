@@ -2,8 +2,8 @@
 /* Aim: a write through the mapped window has at least 90 % of the rate of a bare copy through the same mapping. Method:
  * one machine with both ends of a link; blocks of several lengths are written by quoit_port_write(), by memcpy() and by
  * loops of words and of vectors into the same place, in turn; of each the fastest of many counts, as another machine
- * may have the processor meanwhile. The fastest of the bare copies is the
- * measure. All bytes are compared at the other end: that alone decides the status, since a machine may be busy.
+ * may have the processor meanwhile. The fastest of the bare copies is the measure. All bytes are compared at the other
+ * end: that alone decides the status, since a machine may be busy.
  *
  * Use: port_copy [ROUNDS] */
 #include <stdio.h>
