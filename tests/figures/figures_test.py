@@ -18,7 +18,8 @@ import page
 QUOIT, PART = sys.argv[1:]
 PLOTS = {"19/8": 4, "19/9": 4, "19/10": 1, "22/4a": 1, "22/4b": 1, "22/5": 4, "22/6": 1, "22/7": 1}
 RELATIONS = {"19/8": 3, "19/9": 5, "19/10": 3, "22/4a": 5, "22/4b": 1, "22/5": 18, "22/6": 4, "22/7": 5}
-COLUMNS = [("fitted", "chosen"), ("public", "chosen"), ("fitted", "plain"), ("public", "plain")]
+COLUMNS = [("fitted", "chosen"), ("public", "chosen"), ("fitted", "plain"), ("public", "plain"),
+           ("fitted", "alone")]
 
 
 def quoit(*arguments):

@@ -2,7 +2,8 @@
 """quoit figures: the papers' figures, every relation that the papers state, and whether the model reaches it.
 
 Each relation has a value for two sets of constants and two ways of sending: public (public sources alone) and fitted
-(chosen by relations of the same papers); chosen and plain (ring.py). NOT REACHED is printed where it is so.
+(chosen by relations of the same papers); chosen and plain; and one for fitted with one pair alone (ring.py). NOT REACHED is
+printed where it is so.
 """
 import json
 import math
@@ -15,7 +16,8 @@ import ring
 from arguments import Parser
 from simulator import Book, Failed, Simulator, wire_rate
 
-COLUMNS = (("fitted", ring.CHOSEN), ("public", ring.CHOSEN), ("fitted", ring.PLAIN), ("public", ring.PLAIN))
+COLUMNS = (("fitted", ring.CHOSEN), ("public", ring.CHOSEN), ("fitted", ring.PLAIN), ("public", ring.PLAIN),
+           ("fitted", ring.ALONE))
 
 
 def parse(arguments):
@@ -23,7 +25,7 @@ def parse(arguments):
     parser = Parser("quoit figures", description=(
         "Makes the figures of the two ring papers from the simulator, and prints every relation that the papers state\n"
         "beside what the model gives, or NOT REACHED: with constants fitted to the papers and with those of public\n"
-        "sources alone, with the order of sends that was chosen and with the plain one."),
+        "sources alone, with the order of sends that was chosen and with the plain one, and with one pair of hosts alone."),
         epilog=f"figures:\n{titles}\n  hybrid those of HYBRID, measured on this machine (quoit figures hybrid --help)\n"
                "  dsm    those of DSM, measured on this machine (quoit figures dsm --help)\n"
                "  link   that of LINK, simulated and measured (quoit figures link --help)")
