@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define HEARTBEATS_A_LIMIT 8       /* so that one that is late is not missed */
+#define AWAY_HEARTBEATS    2       /* after longer without progress this host was held up, not the others silent */
 #define RETRY_NS           1000000 /* a heartbeat that found no buffer */
 
 enum message_kind { MESSAGE_PAYLOAD = 1, MESSAGE_HEARTBEAT, MESSAGE_LEAVING, MESSAGE_KIND_COUNT };
@@ -234,11 +235,15 @@ static void lose_broken(struct quoit_net *net)
             lose(net, i, QUOIT_GONE);
 }
 
-/* Who is not listened to may have spoken: hosts are not lost for the time that this one was away. */
-static void forgive(struct quoit_net *net)
+/* Others may have spoken while nobody listened: of a time without progress only a heartbeat's counts as silence. That
+ * does, and so does the silence before, or an end that is held up again and again would never find a dead host. */
+static void forgive(struct quoit_net *net, uint64_t away_ns)
 {
-    for (uint32_t i = 0; i < net->config.host_count; i++)
-        net->hosts[i].heard_ns = net->now_ns;
+    uint64_t excused_ns = away_ns - heartbeat_ns(net);
+    for (uint32_t i = 0; i < net->config.host_count; i++) {
+        uint64_t heard_ns = net->hosts[i].heard_ns + excused_ns;
+        net->hosts[i].heard_ns = heard_ns < net->now_ns ? heard_ns : net->now_ns;
+    }
 }
 
 static void watch(struct quoit_net *net)
@@ -264,8 +269,8 @@ uint32_t quoit_net_progress(struct quoit_net *net)
     uint64_t before_ns = net->now_ns;
     net->now_ns = quoit_clock_now_ns();
     uint32_t done_count = net->driver->progress(net->end);
-    if (net->now_ns - before_ns > net->config.lost_limit_ns / 4)
-        forgive(net);
+    if (net->now_ns - before_ns > AWAY_HEARTBEATS * heartbeat_ns(net))
+        forgive(net, net->now_ns - before_ns);
     if (net->now_ns >= net->next_watch_ns)
         watch(net);
     if (net->has_broken)

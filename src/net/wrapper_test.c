@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: what net.c does for every driver: messages that it reports in any order are handed over in that of their sends,
  * once, and a host whose messages are lost or come twice breaks; a host that breaks while another one is lost is lost
- * too; one that has not spoken yet has the time of a start. Of several networks the best one that opens and registers
+ * too; one that has not spoken yet has the time of a start; an end that was held up accuses nobody for that, and one
+ * that is held up again and again still finds a dead host. Of several networks the best one that opens and registers
  * the memory is taken. Method: ends on a driver of this file, which keeps what is sent and reports what the test says.
  */
 #include <setjmp.h>
@@ -22,6 +23,7 @@
 #define SENT_MAX      256u
 #define LONG_NS       UINT64_C(3600000000000) /* no host is silent for so long */
 #define SHORT_NS      UINT64_C(20000000)
+#define HELD_UP_MAX   16u /* times until silent hosts are lost: each counts a heartbeat, of eight that the limit has */
 
 struct sent {
     uint32_t bytes;
@@ -380,6 +382,45 @@ static void test_a_host_that_has_not_spoken_yet(void **state)
     }
 }
 
+/* The others speak once and never again. */
+static void open_with_all_heard(struct side *side)
+{
+    open_side_with_limits(side, 0, SHORT_NS, 0);
+    for (uint32_t host = 1; host < HOST_COUNT; host++) {
+        struct side other;
+        open_side(&other, host);
+        quoit_net_progress(other.net); /* sends heartbeats */
+        side->fake->coming = &other.fake->sent[0];
+        progress_alone(side);
+        quoit_net_close(other.net);
+    }
+}
+
+static void test_an_end_that_was_held_up_once(void **state)
+{
+    struct side side;
+    (void)state;
+    open_with_all_heard(&side);
+    quoit_clock_sleep_ns(3 * SHORT_NS);
+    progress_alone(&side);
+    assert_int_equal(side.lost_mask, 0);
+    quoit_net_close(side.net);
+}
+
+/* It makes progress once between two times, each of which is shorter than the limit. */
+static void test_an_end_that_is_held_up_again_and_again(void **state)
+{
+    struct side side;
+    (void)state;
+    open_with_all_heard(&side);
+    for (uint32_t times = 0; times < HELD_UP_MAX && side.lost_mask != 7u << 1; times++) {
+        quoit_clock_sleep_ns(SHORT_NS / 2);
+        progress_alone(&side);
+    }
+    assert_int_equal(side.lost_mask, 7u << 1);
+    quoit_net_close(side.net);
+}
+
 /* Host 0 has sent so many messages to host 1. */
 static void open_both(struct side *from, struct side *to, uint32_t count)
 {
@@ -471,6 +512,8 @@ int main(void)
         cmocka_unit_test(test_a_host_breaks_while_another_is_lost),
         cmocka_unit_test(test_no_sleep_before_a_broken_host_is_lost),
         cmocka_unit_test(test_a_host_that_has_not_spoken_yet),
+        cmocka_unit_test(test_an_end_that_was_held_up_once),
+        cmocka_unit_test(test_an_end_that_is_held_up_again_and_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
