@@ -21,6 +21,7 @@
 #define CHILDREN_MAX 5
 #define SHORT_NS     200000000u  /* less than the clerk waits for one who is missing */
 #define LIMIT_NS     5000000000u /* more than it does, on a busy machine */
+#define LATE_MAX     20          /* times that a child is held up for longer, and is a clerk itself: all begin again */
 
 enum heard { HEARD = 10, HEARD_NOTHING, WAS_NONE, WAS_SELF };
 
@@ -69,14 +70,23 @@ static void test_all_hear(void **state)
 {
     (void)state;
     const char *name = name_of_test();
-    for (int count = 0; count <= CHILDREN_MAX; count++) {
+    for (int count = 0, late_count = 0; count <= CHILDREN_MAX;) {
         pid_t children[CHILDREN_MAX];
+        int heard_count = 0;
+        bool is_late = false;
         int fd = become_clerk(name); /* again each time: the name is free */
         for (int i = 0; i < count; i++)
             children[i] = start_child(name, fd, sizeof word);
         quoit_clerk_tell(fd, word, sizeof word, (uint32_t)count);
-        for (int i = 0; i < count; i++)
-            assert_int_equal(status_of(children[i]), HEARD);
+        for (int i = 0; i < count; i++) {
+            int status = status_of(children[i]);
+            heard_count += status == HEARD;
+            is_late |= status == WAS_SELF;
+        }
+        assert_true(heard_count == count || is_late);
+        late_count += is_late;
+        assert_in_range(late_count, 0, LATE_MAX);
+        count += !is_late;
     }
 }
 
@@ -97,11 +107,15 @@ static void test_a_word_of_another_length(void **state)
 {
     (void)state;
     const char *name = name_of_test();
-    for (int i = -1; i <= 1; i += 2) {
+    for (int i = -1, late_count = 0; i <= 1;) {
         int fd = become_clerk(name);
         pid_t child = start_child(name, fd, sizeof word + (size_t)i);
         quoit_clerk_tell(fd, word, sizeof word, 1);
-        assert_int_equal(status_of(child), HEARD_NOTHING);
+        int status = status_of(child);
+        late_count += status == WAS_SELF;
+        assert_in_range(late_count, 0, LATE_MAX);
+        assert_true(status == HEARD_NOTHING || status == WAS_SELF);
+        i += status == WAS_SELF ? 0 : 2;
     }
 }
 
@@ -109,14 +123,19 @@ static void test_one_that_does_not_come(void **state)
 {
     (void)state;
     const char *name = name_of_test();
-    int fd = become_clerk(name);
-    pid_t child = start_child(name, fd, sizeof word);
-    uint64_t begin_ns = quoit_clock_now_ns();
-    quoit_clerk_tell(fd, word, sizeof word, 2);
-    uint64_t waited_ns = quoit_clock_now_ns() - begin_ns;
-    assert_true(waited_ns >= SHORT_NS);
-    assert_true(waited_ns < LIMIT_NS);
-    assert_int_equal(status_of(child), HEARD);
+    int status = WAS_SELF;
+    for (int late_count = 0; status == WAS_SELF; late_count++) {
+        assert_in_range(late_count, 0, LATE_MAX);
+        int fd = become_clerk(name);
+        pid_t child = start_child(name, fd, sizeof word);
+        uint64_t begin_ns = quoit_clock_now_ns();
+        quoit_clerk_tell(fd, word, sizeof word, 2);
+        uint64_t waited_ns = quoit_clock_now_ns() - begin_ns;
+        assert_true(waited_ns >= SHORT_NS);
+        assert_true(waited_ns < LIMIT_NS);
+        status = status_of(child);
+    }
+    assert_int_equal(status, HEARD);
 }
 
 /* The name is there, and nobody listens: as between the two calls of a clerk that has just come, but for ever. */
