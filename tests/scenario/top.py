@@ -50,6 +50,13 @@ class Top(scenario.Case):
         watcher = subprocess.Popen([QUOIT, "top", "--json", "--interval", "200ms", str(job.pid)], text=True,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=scenario.environment(self.mark))
         looks = [json.loads(watcher.stdout.readline()) for _ in range(4)]
+
+        def have_grown():
+            return all(b["bytes"] > a["bytes"] and b["doorbells"] > a["doorbells"]
+                       for a, b in zip(looks[0]["links"], looks[-1]["links"]))
+        end = time.monotonic() + scenario.LATE_S
+        while not have_grown() and time.monotonic() < end: # a busy machine
+            looks.append(json.loads(watcher.stdout.readline()))
         self.end(job)
         watcher.communicate(timeout=scenario.LIMIT_S)
         self.assertEqual(watcher.returncode, 0)
@@ -70,19 +77,23 @@ class Top(scenario.Case):
 
     def test_who_waits_where(self):
         job = self.start("--hosts", 2, "-n", 4, MISBEHAVE, 1, "flag")
+        calls = ["shmem_barrier_all", "shmem_long_wait_until", "shmem_barrier_all", "shmem_barrier_all"]
+        looks = []
 
-        def waits():
+        def all_stay(): # until they are there they wait for each other too
             result = self.top("--once", "--json", "--interval", "50ms", job.pid)
             pes = json.loads(result.stdout)["PEs"] if result.returncode == 0 else []
-            return pes if pes and all(pe["state"] == "waiting" for pe in pes) else None
+            is_there = [(pe["state"], pe.get("call")) for pe in pes] == [("waiting", call) for call in calls]
+            looks.append(pes if is_there else [])
+            return len(looks) > 1 and looks[-1] and looks[-2] and all(
+                b["waiting_s"] > a["waiting_s"] for a, b in zip(looks[-2], looks[-1]))
 
-        self.wait_for(lambda: waits() is not None, "all PEs to wait")
-        first, second = waits(), waits()
+        self.wait_for(all_stay, "all PEs to wait")
+        first, second = looks[-2:]
         pids = set(self.pids_of("scenario_misbeh"))
         self.end(job)
         self.assertEqual([(pe["pe"], pe["host"]) for pe in first], [(0, 0), (1, 0), (2, 1), (3, 1)])
-        self.assertEqual([pe["call"] for pe in first],
-                         ["shmem_barrier_all", "shmem_long_wait_until", "shmem_barrier_all", "shmem_barrier_all"])
+        self.assertEqual([pe["call"] for pe in first], calls)
         self.assertEqual({pe["pid"] for pe in first}, pids)
         self.assertEqual([pe["for"] for pe in first], ["", "flag != 0, which is 0", "", ""])
         for a, b in zip(first, second):
@@ -112,7 +123,7 @@ class Top(scenario.Case):
 
     def test_link_that_is_down(self):
         job = self.begin("--hosts", 3, "-n", 3, "--fault", "link 1-2 down at 0s", BUSY)
-        self.wait_for(lambda: any(row["downs"] for row in self.look(job)["links"]), "the fault")
+        self.wait_for(lambda: sum(row["downs"] > 0 for row in self.look(job)["links"]) == 2, "both ends to see the fault")
         self.wait_for(lambda: any(row["relays_per_s"] for row in self.look(job)["links"]), "traffic the other way")
         text = self.top("--once", "--interval", "50ms", job.pid).stdout
         down = {tuple(sorted((row["from"], row["to"]))) for row in self.look(job)["links"] if not row["up"]}
