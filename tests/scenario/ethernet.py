@@ -295,6 +295,11 @@ class Basics(Programs):
         self.finish(self.begin_here(0, "say", kind, count))
         return [json.loads(self.finish(ear)) for ear in ears]
 
+    def captured(self, is_over):
+        """What the capture has by now, and the lengths of its segments."""
+        said = subprocess.run(["tcpdump", "-nvv", "-r", self.path("pcap")], capture_output=True, text=True, check=is_over).stdout
+        return said, [int(length) for length in re.findall(r"Flags .* length (\d+)", said)]
+
     @needs("tcpdump")
     def test_tcpdump(self):
         """What a capture shows: without offload every checksum; with it, segments of a length that fits them."""
@@ -302,13 +307,13 @@ class Basics(Programs):
             self.ring("up", "--hosts", 2, "--offload", offload)
             capture = self.begin_on(1, "tcpdump", "-i", "quoit0", "-w", self.path("pcap"), "-U", "-B", 16384, "-Z", "root", ready="listening on")
             self.transfer(0, 1, 20)
-            self.wait_for("the capture is whole", lambda: os.path.getsize(self.path("pcap")) >= 20 * 65536)
+            # Its bytes are more than those of the stream, and tcpdump takes no more packets when it is told to end.
+            self.wait_for("the capture is whole", lambda: sum(self.captured(False)[1]) >= 20 * 65536)
             capture.terminate()
             capture.communicate(timeout=LIMIT_S)
             self.children.remove(capture)
-            said = subprocess.run(["tcpdump", "-nvv", "-r", self.path("pcap")], capture_output=True, text=True, check=True).stdout
+            said, lengths = self.captured(True)
             self.assertGreater(said.count("10.77.0.1."), 20)
-            lengths = [int(length) for length in re.findall(r"Flags .* length (\d+)", said)]
             self.assertGreaterEqual(sum(lengths), 20 * 65536)
             self.assertNotRegex(said, r"\bbad\b|truncated|\[\|")
             if offload == "no":
