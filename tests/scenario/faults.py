@@ -53,7 +53,7 @@ class Faults(scenario.Case):
     def test_many_changes_are_folded(self):
         """Some thousand changes a second are reported as about a hundred lines and ten a second, with the number of the
         others."""
-        result = self.faulty("links random every 200us for 50us seed 3", seconds=1)
+        result = self.faulty("links random every 200us for 50us seed 3", options=("--link-limit", "20s"), seconds=1)
         self.assertEqual(result.status, 0, result)
         lines = [line for line in result.err.splitlines() if "(--fault)" in line]
         self.assertLess(len(lines), 120 + 10 * result.seconds)

@@ -415,10 +415,10 @@ class Net(Ring):
     def test_jobs_beside_each_other(self):
         """Two jobs and a stream over TCP through links that are cut; and jobs that are killed."""
         self.ring("up", "--hosts", 3)
-        endless = self.start("--ring", self.name, "-n", 3, BUSY)
+        endless = self.start("--ring", self.name, "--link-limit", "20s", "-n", 3, BUSY)
         self.assertEqual(endless.stdout.readline(), b"begun\n")
         self.assertEqual([(job["program"], job["uid"]) for job in self.jobs_now()], [("scenario_busy", os.geteuid())])
-        job = self.start("--ring", self.name, "-n", 6, BUSY, 60)
+        job = self.start("--ring", self.name, "--link-limit", "20s", "-n", 6, BUSY, 60)
 
         def cut_them():
             for link in (0, 2, 1):

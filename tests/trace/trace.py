@@ -283,7 +283,7 @@ class Known(Tracing):
             self.assertEqual(deeds[f"lane 0 host{host}", "deliver PUT"], 3 * 2)
 
     def test_link_that_fails(self):
-        result = self.run_job("--trace", self.path, "--hosts", 3, "-n", 3, "--fault",
+        result = self.run_job("--trace", self.path, "--hosts", 3, "-n", 3, "--link-limit", "20s", "--fault",
                               "links random every 20ms for 10ms seed 7", BUSY, 1000)
         self.assertEqual(result.status, 0, result)
         trace = perfetto.Trace(self.path)
