@@ -440,12 +440,25 @@ static void *receive_all(void *arg)
     return NULL;
 }
 
+static struct quoit_veth_stats sum_of(struct world *world)
+{
+    struct quoit_veth_stats sum = {0};
+    for (uint32_t i = 0; i < world->rig.host_count; i++) {
+        struct quoit_veth_stats stats = stats_of(world, i);
+        sum.sent_frames += stats.sent_frames;
+        sum.received_frames += stats.received_frames;
+        sum.refused_frames += stats.refused_frames;
+        sum.malformed_frames += stats.malformed_frames;
+        sum.lost_frames += stats.lost_frames;
+    }
+    return sum;
+}
+
 static void run_flows(struct world *world, uint32_t count, uint32_t cut_count)
 {
     struct flow flows[RIG_HOSTS_MAX] = {0};
     uint32_t hosts = world->rig.host_count, received = 0;
     _Atomic uint32_t running = hosts, arrived = 0;
-    struct quoit_veth_stats sum = {0};
     for (uint32_t i = 0; i < hosts; i++) {
         flows[i] = (struct flow){.world = world,
                                  .host = i,
@@ -466,12 +479,12 @@ static void run_flows(struct world *world, uint32_t count, uint32_t cut_count)
         pthread_join(flows[i].sender, NULL);
         pthread_join(flows[i].receiver, NULL);
         received += flows[i].received;
-        struct quoit_veth_stats stats = stats_of(world, i);
-        sum.sent_frames += stats.sent_frames;
-        sum.received_frames += stats.received_frames;
-        sum.refused_frames += stats.refused_frames;
-        sum.malformed_frames += stats.malformed_frames;
-        sum.lost_frames += stats.lost_frames;
+    }
+    struct quoit_veth_stats sum = sum_of(world);
+    uint32_t sent = cut_count == 0 ? hosts * count : 0; /* at least */
+    for (uint32_t ms = 0; ms < COUNT_MS && (sum.received_frames < received || sum.sent_frames < sent); ms++) {
+        quoit_clock_sleep_ns(1000000); /* some counts come a moment later than their frames */
+        sum = sum_of(world);
     }
     assert_int_equal(received, sum.received_frames);
     assert_int_equal(sum.malformed_frames, 0);
@@ -614,7 +627,7 @@ static void garbage(void **state)
                          QUOIT_OK);
         quoit_port_ring(port, atomic_load(&world->hosts[0].records[QUOIT_RIGHT].peer_doorbells));
     }
-    for (uint32_t wait = 0; stats_of(world, 1).malformed_frames == 0 && wait < 1000; wait++)
+    for (uint32_t wait = 0; stats_of(world, 1).malformed_frames == 0 && wait < WAIT_MS; wait++)
         quoit_clock_sleep_ns(1000000);
     assert_in_range(stats_of(world, 1).malformed_frames, 1, 30);
     /* Counts that cannot be. */
