@@ -67,21 +67,32 @@ def test_large_puts_fill_the_link():
     check((1 << 20) / one_us >= 0.95 * link, f"a put and its quiet of 1 MiB: {one_us} us")
 
 
+def implausible(machine):
+    """The costs of a machine that cannot be."""
+    copies, written = machine["copy_ns"], machine["window_copy_ns"]
+    between = {"handed_write_ns", "handed_read_ns", "crossing_ns", "line_read_ns", "flag_crossing_ns"}
+    positive = machine.keys() - {"copy_ns", "window_copy_ns"} - (between if machine["processors"] == 1 else {"flag_crossing_ns"})
+    found = {name for name in positive if machine[name] <= 0}
+    if not 0 < copies["64"] < copies["65536"] < copies["4194304"]:
+        found.add("copy_ns")
+    if not 0 < written["128"] < written["8192"] < written["32768"]:
+        found.add("window_copy_ns")
+    found |= {name for name in ("switch_ns", "switch_of_4_ns", "switch_of_8_ns") if machine[name] <= machine["pause_ns"]}
+    found |= {name for name in ("far_read_ns", "far_write_ns", "far_both_ns") if machine[name] <= 0.5 * written["32768"]}
+    return found
+
+
 def test_machine():
     """The costs measured on this machine are plausible: more bytes take longer, and nothing is free. But a flag between two
-    processors may be, which virtual ones are at times within one core."""
-    machine = json.loads(quoit("sim", "--machine").stdout)
-    copies, written = machine.pop("copy_ns"), machine.pop("window_copy_ns")
-    check(0 < copies["64"] < copies["65536"] < copies["4194304"], f"{copies}")
-    check(0 < written["128"] < written["8192"] < written["32768"], f"{written}")
-    between = {"handed_write_ns", "handed_read_ns", "crossing_ns", "line_read_ns", "flag_crossing_ns"}
-    positive = machine.keys() - (between if machine["processors"] == 1 else {"flag_crossing_ns"})
-    free = {name for name in positive if machine[name] == 0}
-    for _ in range(2):  # a difference that something else on the machine disturbed is 0, but not each time
-        free = free and {name for name in free if json.loads(quoit("sim", "--machine").stdout)[name] == 0}
-    check(not free and all(machine[name] >= 0 for name in positive), f"{free}: {machine}")
-    check(min(machine[name] for name in ("switch_ns", "switch_of_4_ns", "switch_of_8_ns")) > machine["pause_ns"], f"{machine}")
-    check(min(machine[f"far_{side}_ns"] for side in ("read", "write", "both")) > 0.5 * written["32768"], f"{machine}, {written}")
+    processors may be, which virtual ones are at times within one core; and what something else on the machine disturbs is
+    anything, but not each time."""
+    machines = [json.loads(quoit("sim", "--machine").stdout)]
+    found = implausible(machines[0])
+    for _ in range(2):
+        if found:
+            machines.append(json.loads(quoit("sim", "--machine").stdout))
+            found &= implausible(machines[-1])
+    check(not found, f"{found}: {machines}")
 
 
 def test_shared_processors():
