@@ -879,7 +879,7 @@ class Jobs(Ring):
 
     def test_job_on_a_ring_that_ends(self):
         self.ring("up", "--hosts", 3)
-        jobs = self.jobs(1, "-n", 3, "--link-limit", "1s")
+        jobs = self.jobs(1, "-n", 3, "--link-limit", "1s", seconds=LIMIT_S)
         time.sleep(0.5)
         self.ring("down")
         out, _ = jobs[0].communicate(timeout=LIMIT_S)
