@@ -3,6 +3,7 @@
 """Aim: the cable of ntb_device.c as two drivers meet it, without machines. Method: this program speaks vfio-user for both
 ends and does what ntb_hw_amd does, in orders that a machine is seldom in: the loss is acknowledged late, and the ready bit
 of the peer is cleared by a driver that does not know yet of the return. Use: cable_test.py VM_NTB_DEVICE"""
+import errno
 import os
 import signal
 import socket
@@ -24,7 +25,9 @@ class End:
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(LIMIT_S)
-        self.socket.connect(path)
+        end_s = time.monotonic() + LIMIT_S
+        while self.socket.connect_ex(path) == errno.ECONNREFUSED and time.monotonic() < end_s:
+            time.sleep(0.001)  # the path is there, and the device is about to listen
         self.call(VERSION, struct.pack("<HH", 0, 0) + b"{}\0")
 
     def start(self):
