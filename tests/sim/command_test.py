@@ -145,7 +145,7 @@ def test_trace_is_the_same_in_another_process():
 
 
 def test_random_seeds_can_be_repeated():
-    first, second = (quoit("sim", "--seed", "random", "--workload", "mix", "--canary", "credit", "--seeds", "9") for _ in range(2))
+    first, second = (quoit("sim", "--seed", "random", "--workload", "mix", "--canary", "credit", "--seeds", "50") for _ in range(2))
     seeds = [int(re.search(r"seeds from (\d+) on", run.stderr).group(1)) for run in (first, second)]
     check(seeds[0] != seeds[1], f"two random seeds are the same: {seeds}")
     command = shlex.split(re.search(r"replay: quoit (.*)", first.stderr).group(1))
