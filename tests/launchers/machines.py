@@ -368,7 +368,9 @@ class Hosts(Namespaces, Machines):
 
     def test_start_of_many(self):
         """64 PEs on 4 hosts, and on one; the lines say how long it took, by each driver."""
-        alone_s = min(self.run_job("-n", 64, GREET).seconds for _ in range(3))
+        def alone():
+            return min(self.run_job("-n", 64, GREET).seconds for _ in range(3))
+        before_s = alone()
         for driver in ("ofi", "ucx"):
             seconds = []
             for _ in range(3):
@@ -378,8 +380,11 @@ class Hosts(Namespaces, Machines):
                 self.assertEqual((result.status, lines(result.out), result.err), (0, greetings(64), ""), result)
                 seconds.append(result.seconds)
             if seconds:
-                print(f"64 PEs on 4 hosts, {driver}: {min(seconds):.2f} s; on one: {alone_s:.2f} s", file=sys.stderr)
-                self.assertLess(min(seconds), START_RATIO * alone_s)
+                after_s = alone()
+                print(f"64 PEs on 4 hosts, {driver}: {min(seconds):.2f} s; on one: {before_s:.2f} s, and {after_s:.2f} s after it",
+                      file=sys.stderr)
+                self.assertLess(min(seconds), START_RATIO * max(before_s, after_s)) # the machine may do more than before
+                before_s = after_s
 
     def test_conformance(self):
         for name in ("coll", "again", "memory", "order", "signal", "amo"):
