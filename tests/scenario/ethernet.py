@@ -288,6 +288,7 @@ class Basics(Programs):
             self.assertEqual(self.heard(kind, 50), [list(range(50))] * 4)
             if link is not None:
                 self.ring("mend", link)
+                self.wait_for("both ends have it back", lambda: self.status_of_links() == {"up"}) # the next turn cuts it again
 
     def heard(self, kind, count, *limit):
         """What hosts 1 to 4 hear of what host 0 says."""
