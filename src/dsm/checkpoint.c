@@ -7,6 +7,7 @@
 #include <dsm.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,6 +64,19 @@ static size_t index_bytes(uint64_t slot_count, uint64_t page_count)
 static void name_file(char *name, const char *path, int pe, uint64_t generation)
 {
     snprintf(name, PATH_MAX_BYTES, "%.4000s.%d.%d", path, pe, (int)(generation % GENERATIONS));
+}
+
+/* The names in the folder of PATH are on disk too, as far as it may be read and its file system syncs folders. */
+static int sync_folder(const char *path)
+{
+    char copy[PATH_MAX_BYTES];
+    snprintf(copy, sizeof copy, "%s", path);
+    int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == EACCES ? 0 : errno;
+    int error = fsync(fd) == 0 || errno == EINVAL ? 0 : errno;
+    close(fd);
+    return error;
 }
 
 static bool write_at(int fd, const void *from, size_t bytes, uint64_t offset)
@@ -178,7 +192,7 @@ static int write_file(struct quoit_dsm *dsm, struct quoit_dsm_checkpoint *checkp
         close(fd);
     free(objects);
     free(index);
-    return error;
+    return error == 0 ? sync_folder(checkpoint->path) : error;
 }
 
 static struct summary summary_of(const struct quoit_dsm *dsm, uint64_t generation)
@@ -207,7 +221,7 @@ static int write_summary(const struct quoit_dsm *dsm, const struct quoit_dsm_che
     close(fd);
     if (error == 0 && rename(name, checkpoint->path) != 0)
         error = errno;
-    return error;
+    return error == 0 ? sync_folder(checkpoint->path) : error;
 }
 
 static bool read_summary(const char *path, struct summary *summary)
