@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* port_rows.h - the simulated port as rows of the contract suite of ports (src/port/port_test.c, with QUOIT_PORT_ROWS).
+/* port_rows.h - the simulated port as rows of the contract suite of ports (src/port/port_test.c and port_dma_test.c,
+ * with QUOIT_PORT_ROWS).
  *
  * Each test runs in a task of host 0, in a world of two hosts without proxies; its ports are the ends of one link.
  */

@@ -67,17 +67,15 @@ static void move_payload(struct quoit_lane *lane, enum quoit_side side)
     quoit_port_limits(port, &limits);
     bool is_dma = lane->layout->job.payload == QUOIT_PAYLOAD_DMA && !out->must_copy &&
                   out->frame.bytes >= DMA_BYTES_MIN && limits.dma_channel_count > 0;
-    enum quoit_status status = QUOIT_FULL;
     uint64_t begin_ns = quoit_lane_trace_now(lane);
-    if (is_dma)
-        status = quoit_port_dma_submit(port, lane->index % limits.dma_channel_count, QUOIT_WINDOW_SLOTS,
-                                       transfer->payload_at, out->payload, out->frame.bytes, lane->index);
-    if (is_dma && status == QUOIT_OK) {
+    if (is_dma &&
+        quoit_port_dma_submit(port, lane->index % limits.dma_channel_count, QUOIT_WINDOW_SLOTS, transfer->payload_at,
+                              out->payload, out->frame.bytes, lane->index) == QUOIT_OK) {
         transfer->dma_begin_ns = begin_ns;
         return;
     }
-    if (status == QUOIT_FULL) /* also if no DMA was wanted */
-        status = quoit_port_write(port, QUOIT_WINDOW_SLOTS, transfer->payload_at, out->payload, out->frame.bytes);
+    enum quoit_status status =
+        quoit_port_write(port, QUOIT_WINDOW_SLOTS, transfer->payload_at, out->payload, out->frame.bytes);
     if (status != QUOIT_OK)
         quoit_lane_fail(lane, status);
     atomic_store_explicit(&papers->shared->dma_done[side][lane->index], 1, memory_order_relaxed);

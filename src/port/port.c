@@ -272,7 +272,9 @@ enum quoit_status quoit_port_dma_submit(struct quoit_port *port, uint32_t channe
     if (channel >= port->limits.dma_channel_count)
         return QUOIT_INVALID;
     enum quoit_status status = check_range(port, window, offset, bytes);
-    return status == QUOIT_OK ? port->ops.dma_submit(port, channel, window, offset, source, bytes, cookie) : status;
+    if (status != QUOIT_OK)
+        return status;
+    return bytes == 0 ? QUOIT_INVALID : port->ops.dma_submit(port, channel, window, offset, source, bytes, cookie);
 }
 
 uint32_t quoit_port_dma_poll(struct quoit_port *port, uint32_t channel, struct quoit_dma_done *done_out,

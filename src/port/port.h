@@ -191,7 +191,9 @@ void quoit_port_doorbell_unmask(struct quoit_port *port, uint64_t bits); /* wake
 QUOIT_MUST_USE enum quoit_status quoit_port_set_vector(struct quoit_port *port, uint32_t bit,
                                                        const struct quoit_port_vector *vector);
 
-/* DMA: asynchronous copies. `source` must stay unchanged until done. FULL: poll first. Completions of one
+/* DMA: asynchronous copies of `bytes` (1 or more). `source` must stay unchanged until done. FULL: poll first. Other
+ * errors of submit: nothing is copied, quoit_port_write() may still do it; UNSUPPORTED: the
+ * engine reads the host's memory alone and `source` is not in it, or others have all engines. Completions of one
  * channel come in order. poll returns the number of completions written, 0..max_count. A descriptor completes with
  * QUOIT_LINK_DOWN if the link was down, or went down, between submit and completion, and with another status if the
  * engine failed; then a part of it may have arrived. What completed with OK arrives before anything that this port

@@ -1,76 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: every promise of port.h, for every driver of rig_drivers. Method: both ends in this process, each host's whole
- * memory compared with the test's model. What needs two processes at once is in port_stress_test.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
-#include "env/clock.h"
-#include "port/port_rig.h"
-
-#define SLOTS_AT       0x10000 /* where the tests translate the windows of a host to */
-#define SLOTS_BYTES    0x8000
-#define SEGMENTS_AT    0x40000
-#define SEGMENTS_BYTES 0x20000
-
-struct setup {
-    struct rig rig;
-    struct quoit_port *ports[2];
-    uint8_t *model[2]; /* what each host's memory must hold */
-};
-
-static struct quoit_port_limits limits_of(const struct quoit_port *port)
-{
-    struct quoit_port_limits limits;
-    quoit_port_limits(port, &limits);
-    return limits;
-}
-
-static void translate(struct setup *s, uint32_t side)
-{
-    assert_int_equal(quoit_port_set_translation(s->ports[side], QUOIT_WINDOW_SLOTS, SLOTS_AT, SLOTS_BYTES), QUOIT_OK);
-    assert_int_equal(quoit_port_set_translation(s->ports[side], QUOIT_WINDOW_MEMORY, SEGMENTS_AT, SEGMENTS_BYTES),
-                     QUOIT_OK);
-}
-
-static void set_up(void **state)
-{
-    struct setup *s = calloc(1, sizeof *s);
-    rig_make(&s->rig, *state);
-    rig_connect(&s->rig, s->ports);
-    for (uint32_t side = 0; side < 2; side++) {
-        s->model[side] = malloc(RIG_MEMORY_BYTES);
-        for (uint64_t i = 0; i < RIG_LAST; i++)
-            s->rig.memory[side][i] = (uint8_t)(i * 7 + side);
-        memcpy(s->model[side], s->rig.memory[side], RIG_MEMORY_BYTES);
-    }
-    *state = s;
-}
-
-static void tear_down(void **state)
-{
-    struct setup *s = *state;
-    rig_disconnect(s->ports);
-    rig_destroy(&s->rig);
-    free(s->model[0]);
-    free(s->model[1]);
-    free(s);
-}
-
-/* What both ends have posted. */
-static void arrive(struct setup *s)
-{
-    rig_arrive(&s->rig, s->ports[0]);
-    rig_arrive(&s->rig, s->ports[1]);
-}
-
-static void assert_memory_is_model(struct setup *s)
-{
-    arrive(s);
-    for (uint32_t side = 0; side < 2; side++)
-        assert_memory_equal(s->rig.memory[side], s->model[side], RIG_LAST);
-}
+ * memory compared with the test's model. DMA is in port_dma_test.c, what needs two processes at once in
+ * port_stress_test.c. */
+#include "port/port_suite.h"
 
 static enum quoit_status write_bytes(struct setup *s, uint32_t side, enum quoit_window window, uint64_t offset,
                                      uint8_t value, size_t bytes)
@@ -287,17 +219,6 @@ static void test_link_needs_both_sides(void **state)
     assert_memory_is_model(s);
 }
 
-/* Until both ends have seen it. */
-static void set_link(struct setup *s, uint32_t side, bool is_enabled)
-{
-    if (is_enabled)
-        quoit_port_link_enable(s->ports[side]);
-    else
-        quoit_port_link_disable(s->ports[side]);
-    rig_await_link(s->ports[0], is_enabled);
-    rig_await_link(s->ports[1], is_enabled);
-}
-
 static void test_link_down_wipes(void **state)
 {
     struct setup *s = *state;
@@ -324,23 +245,12 @@ static void test_link_down_wipes(void **state)
     assert_memory_is_model(s);
 }
 
-static void poll_one(struct quoit_port *port, uint32_t channel, struct quoit_dma_done *done_out)
-{
-    uint64_t deadline_ns = quoit_clock_now_ns() + 20000000000u;
-    while (quoit_port_dma_poll(port, channel, done_out, 1) == 0) {
-        assert_true(quoit_clock_now_ns() < deadline_ns);
-        quoit_clock_sleep_ns(20000);
-    }
-}
-
 /* Everything that a bound opening sends in another epoch is refused, and nothing of it arrives, until it is bound
  * again. */
 static void test_bound_to_an_epoch(void **state)
 {
     struct setup *s = *state;
     struct quoit_port *port = s->ports[0];
-    struct quoit_port_limits limits;
-    struct quoit_dma_done done;
     uint64_t words[2] = {0x2222222222222222u, 0x3333333333333333u}, back = 0;
     uint32_t epoch = quoit_port_link_epoch(port);
     translate(s, 1);
@@ -357,12 +267,6 @@ static void test_bound_to_an_epoch(void **state)
     assert_int_equal(quoit_port_write(port, QUOIT_WINDOW_MEMORY, 8, words, 16), QUOIT_LINK_DOWN);
     assert_int_equal(quoit_port_write(port, QUOIT_WINDOW_MEMORY, 8, words, 8), QUOIT_LINK_DOWN);
     assert_int_equal(quoit_port_read(port, QUOIT_WINDOW_MEMORY, 0, &back, 8), QUOIT_LINK_DOWN);
-    quoit_port_limits(port, &limits);
-    if (limits.dma_channel_count != 0) {
-        assert_int_equal(quoit_port_dma_submit(port, 0, QUOIT_WINDOW_MEMORY, 8, words, 8, 1), QUOIT_OK);
-        poll_one(port, 0, &done);
-        assert_int_equal(done.status, QUOIT_LINK_DOWN);
-    }
     assert_false(quoit_port_ring(port, bell(s, 0)));
     arrive(s);
     assert_int_equal(quoit_port_doorbell_read(s->ports[1]), 0);
@@ -683,197 +587,30 @@ static void test_a_cut_loses_an_end(void **state)
     memcpy(s->model[1], s->rig.memory[1], RIG_MEMORY_BYTES);
 }
 
-static void test_dma_is_checked(void **state)
-{
-    struct setup *s = *state;
-    struct quoit_port *port = s->ports[0];
-    struct quoit_port_limits limits;
-    quoit_port_limits(port, &limits);
-    uint64_t word = 0, end = limits.window_bytes[QUOIT_WINDOW_SLOTS];
-    assert_int_equal(quoit_port_dma_submit(port, limits.dma_channel_count, QUOIT_WINDOW_SLOTS, 0, &word, 8, 0),
-                     QUOIT_INVALID);
-    if (limits.dma_channel_count == 0)
-        return;
-    assert_int_equal(quoit_port_dma_submit(port, 0, QUOIT_WINDOW_SLOTS, end - 4, &word, 8, 0), QUOIT_OUT_OF_RANGE);
-    assert_int_equal(quoit_port_dma_submit(port, 0, QUOIT_WINDOW_COUNT, 0, &word, 8, 0), QUOIT_INVALID);
-}
-
-/* Later descriptors overwrite earlier ones, so the result shows the order, as do the cookies. */
-static void test_dma_copies_in_order(void **state)
-{
-    struct setup *s = *state;
-    struct quoit_port_limits limits;
-    quoit_port_limits(s->ports[0], &limits);
-    translate(s, 1);
-    uint8_t *source = malloc(QUOIT_DMA_DEPTH * 1024);
-    for (uint32_t channel = 0; channel < limits.dma_channel_count; channel++) {
-        struct quoit_dma_done done;
-        for (uint32_t i = 0; i < QUOIT_DMA_DEPTH; i++) {
-            uint64_t at = 256 * (i % 8) + channel, bytes = 1024 - i;
-            memset(source + i * 1024, (int)(i + channel * 100), 1024);
-            assert_int_equal(quoit_port_dma_submit(s->ports[0], channel, QUOIT_WINDOW_MEMORY, at, source + i * 1024,
-                                                   bytes, 1000 + i),
-                             QUOIT_OK);
-            memcpy(s->model[1] + SEGMENTS_AT + at, source + i * 1024, bytes);
-        }
-        assert_int_equal(quoit_port_dma_submit(s->ports[0], channel, QUOIT_WINDOW_MEMORY, 0, source, 8, 0), QUOIT_FULL);
-        for (uint32_t i = 0; i < QUOIT_DMA_DEPTH; i++) {
-            poll_one(s->ports[0], channel, &done);
-            assert_int_equal(done.cookie, 1000 + i);
-            assert_int_equal(done.status, QUOIT_OK);
-        }
-        assert_int_equal(quoit_port_dma_poll(s->ports[0], channel, &done, 1), 0);
-        assert_memory_is_model(s);
-    }
-    free(source);
-}
-
-static void test_dma_fails_when_the_link_is_down(void **state)
-{
-    struct setup *s = *state;
-    struct quoit_port_limits limits;
-    quoit_port_limits(s->ports[0], &limits);
-    if (limits.dma_channel_count == 0)
-        return;
-    translate(s, 1);
-    uint64_t word = 0x1111111111111111u;
-    struct quoit_dma_done done;
-    arrive(s);
-    set_link(s, 1, false);
-    assert_int_equal(quoit_port_dma_submit(s->ports[0], 0, QUOIT_WINDOW_MEMORY, 0, &word, 8, 1), QUOIT_OK);
-    poll_one(s->ports[0], 0, &done);
-    assert_int_equal(done.status, QUOIT_LINK_DOWN);
-    set_link(s, 1, true);
-    translate(s, 1);
-    assert_int_equal(quoit_port_dma_submit(s->ports[0], 0, QUOIT_WINDOW_MEMORY, 8, &word, 8, 2), QUOIT_OK);
-    poll_one(s->ports[0], 0, &done);
-    assert_int_equal(done.status, QUOIT_OK);
-    assert_int_equal(done.cookie, 2);
-    memcpy(s->model[1] + SEGMENTS_AT + 8, &word, 8);
-    assert_memory_is_model(s);
-}
-
-/* Of the opening that submitted, and of nobody else. */
-static void test_dma_completion_wakes(void **state)
-{
-    struct setup *s = *state;
-    struct quoit_port_limits limits;
-    quoit_port_limits(s->ports[0], &limits);
-    translate(s, 1);
-    for (uint32_t channel = 0; channel < limits.dma_channel_count; channel++) {
-        struct quoit_port_vector vector = rig_vector(channel, 1);
-        struct quoit_park *park = rig_park(&s->rig, 0, channel);
-        struct quoit_dma_done done;
-        uint64_t word = 5;
-        assert_int_equal(quoit_port_set_vector(s->ports[0], QUOIT_VECTOR_DMA(channel), &vector), QUOIT_OK);
-        uint32_t key = quoit_park_prepare(park);
-        struct quoit_port *other = rig_open(&s->rig, 0);
-        assert_int_equal(quoit_port_dma_submit(other, channel, QUOIT_WINDOW_MEMORY, 0, &word, 8, 1), QUOIT_OK);
-        poll_one(other, channel, &done);
-        quoit_port_close(other);
-        assert_int_equal(atomic_load(&park->epoch), key);
-        assert_int_equal(quoit_port_dma_submit(s->ports[0], channel, QUOIT_WINDOW_MEMORY, 0, &word, 8, 1), QUOIT_OK);
-        quoit_park_sleep(park, key, 0); /* for ever, unless it wakes */
-        assert_int_equal(atomic_load(&park->epoch), key + 1);
-        poll_one(s->ports[0], channel, &done);
-        assert_int_equal(done.status, QUOIT_OK);
-    }
-}
-
-static void test_close_with_dma_under_way(void **state)
-{
-    struct setup *s = *state;
-    struct quoit_port_limits limits;
-    quoit_port_limits(s->ports[0], &limits);
-    translate(s, 1);
-    uint64_t half_bytes = SEGMENTS_BYTES / 2; /* a channel each: a word has one writer */
-    uint8_t *source = calloc(1, half_bytes);
-    for (uint32_t round = 0; round < 10; round++) {
-        struct quoit_port *port = rig_open(&s->rig, 0);
-        for (uint32_t i = 0; i < 2 * limits.dma_channel_count; i++)
-            assert_int_equal(
-                quoit_port_dma_submit(port, i / 2, QUOIT_WINDOW_MEMORY, i / 2 * half_bytes, source, half_bytes, i),
-                QUOIT_OK);
-        quoit_port_close(port);
-    }
-    free(source);
-}
-
-/* One test for one driver, wherever its world is. */
-struct row {
-    const struct rig_driver *driver;
-    void (*test)(void **state);
+static const struct suite_test tests[] = {
+    SUITE_TEST(test_open_checks_config),
+    SUITE_TEST(test_ranges_are_checked),
+    SUITE_TEST(test_translation_is_checked),
+    SUITE_TEST(test_vector_is_checked),
+    SUITE_TEST(test_writes_land_where_translated),
+    SUITE_TEST(test_master_abort),
+    SUITE_TEST(test_abort_begins_at_the_limit),
+    SUITE_TEST(test_translation_moves),
+    SUITE_TEST(test_link_needs_both_sides),
+    SUITE_TEST(test_link_down_wipes),
+    SUITE_TEST(test_bound_to_an_epoch),
+    SUITE_TEST(test_scratchpads),
+    SUITE_TEST(test_doorbells_stick_and_coalesce),
+    SUITE_TEST(test_masked_bits_wake_nobody),
+    SUITE_TEST(test_vectors_wake_their_parks),
+    SUITE_TEST(test_link_event_wakes_both_hosts),
+    SUITE_TEST(test_an_end_opened_twice),
+    SUITE_TEST(test_random_writes_and_reads),
+    SUITE_TEST(test_marks),
+    SUITE_TEST(test_a_cut_loses_an_end),
 };
-
-static void run_body(void *arg)
-{
-    const struct row *row = arg;
-    void *state = (void *)(uintptr_t)row->driver;
-    set_up(&state);
-    row->test(&state);
-    tear_down(&state);
-}
-
-static void run_row(void **state)
-{
-    const struct row *row = *state;
-    if (row->driver->world)
-        row->driver->world->run(row->driver, run_body, *state);
-    else
-        run_body(*state);
-}
-
-#define T(test)                                                                                                        \
-    {                                                                                                                  \
-#test, test                                                                                                    \
-    }
-static const struct {
-    const char *name;
-    void (*test)(void **state);
-} all_tests[] = {
-    T(test_open_checks_config),
-    T(test_ranges_are_checked),
-    T(test_translation_is_checked),
-    T(test_vector_is_checked),
-    T(test_writes_land_where_translated),
-    T(test_master_abort),
-    T(test_abort_begins_at_the_limit),
-    T(test_translation_moves),
-    T(test_link_needs_both_sides),
-    T(test_link_down_wipes),
-    T(test_bound_to_an_epoch),
-    T(test_scratchpads),
-    T(test_doorbells_stick_and_coalesce),
-    T(test_masked_bits_wake_nobody),
-    T(test_vectors_wake_their_parks),
-    T(test_link_event_wakes_both_hosts),
-    T(test_an_end_opened_twice),
-    T(test_random_writes_and_reads),
-    T(test_marks),
-    T(test_a_cut_loses_an_end),
-    T(test_dma_is_checked),
-    T(test_dma_copies_in_order),
-    T(test_dma_fails_when_the_link_is_down),
-    T(test_dma_completion_wakes),
-    T(test_close_with_dma_under_way),
-};
-#undef T
-#define TEST_COUNT (sizeof all_tests / sizeof all_tests[0])
 
 int main(void)
 {
-    int failures = 0;
-    for (size_t i = 0; i < RIG_DRIVER_COUNT; i++) {
-        struct row rows[TEST_COUNT];
-        struct CMUnitTest tests[TEST_COUNT];
-        if (rig_table_of(&rig_drivers[i]) == NULL)
-            continue; /* a test driver, in a build without */
-        for (size_t j = 0; j < TEST_COUNT; j++) {
-            rows[j] = (struct row){.driver = &rig_drivers[i], .test = all_tests[j].test};
-            tests[j] = (struct CMUnitTest){
-                .name = all_tests[j].name, .test_func = run_row, .initial_state = (void *)(uintptr_t)&rows[j]};
-        }
-        failures += cmocka_run_group_tests_name(rig_drivers[i].name, tests, NULL, NULL);
-    }
-    return failures;
+    return suite_run(tests, sizeof tests / sizeof tests[0]);
 }

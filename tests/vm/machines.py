@@ -3,6 +3,7 @@
 """Virtual machines whose bridge is emulated (ntb_device.c), under Linux's own ntb_hw_amd and our kernel module.
 
   contract  one machine with both ends of a link: the contract suite of ports over the driver in src/port/linux
+  contract_dma   the same machine with two engines under Linux's own plx_dma: the suite's part about DMA
   iommu     the same with ordinary memory, which an IOMMU puts together; the others have a huge page and no IOMMU
   stress    the same machine: both sides at once, processes killed
   pair      two machines: the promises of kernel/uapi/quoit_ntb.h, every byte compared
@@ -524,11 +525,13 @@ ifconfig eth0 down
 BOTH = {"both": ([0, 1], "")}
 PAIR = {"a": ([0], "q.END=a"), "b": ([1], "q.END=b")}
 DMA_MODULES = ("plx_dma", "quoit_ntb")
-SLOW = ["--dma-late", "3000", "--dma-fail", "7"]
+LATE = ["--dma-late", "3000"]
+SLOW = [*LATE, "--dma-fail", "7"]
 RING_PROGRAMS = ["quoit", "vm_ring_traffic"]
 TESTS = {
     "contract": Test(["vm_port_test"], "vm_port_test $ARGS", BOTH),
     "iommu": Test(["vm_port_test"], "vm_port_test $ARGS", BOTH, has_iommu=True),
+    "contract_dma": Test(["vm_port_dma_test"], "vm_port_dma_test $ARGS", BOTH, engine=LATE, modules=DMA_MODULES),
     "stress": Test(["vm_port_stress_test"], "vm_port_stress_test $ARGS", BOTH),
     "pair": Test(["vm_port_pair"], "vm_port_pair /dev/ntb0 $END", PAIR, registers_max=2 * NAPS + 6000),
     "beside": Test(["vm_port_beside"], "vm_port_beside /dev/ntb0 /dev/ntb1", BOTH, has_iommu=True, window_mib=32,

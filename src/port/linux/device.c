@@ -121,8 +121,30 @@ enum quoit_status quoit_linux_device_scratchpad_peer(int fd, uint32_t index, uin
     return status_of(ioctl(fd, QUOIT_NTB_SCRATCHPAD_PEER, &argument));
 }
 
-enum quoit_status quoit_linux_device_signal(int fd, int event_fd, uint64_t bits, bool on_link)
+enum quoit_status quoit_linux_device_signal(int fd, const struct quoit_ntb_eventfd *wanted)
 {
-    struct quoit_ntb_eventfd argument = {.fd = event_fd, .bits = bits, .on_link = on_link};
-    return status_of(ioctl(fd, QUOIT_NTB_EVENTFD, &argument));
+    return status_of(ioctl(fd, QUOIT_NTB_EVENTFD, wanted));
+}
+
+enum quoit_status quoit_linux_device_copy(int fd, const struct quoit_ntb_copy *wanted)
+{
+    int result = ioctl(fd, QUOIT_NTB_COPY, wanted);
+    if (result >= 0)
+        return QUOIT_OK;
+    switch (errno) {
+    case EAGAIN:
+        return QUOIT_FULL;
+    case EOPNOTSUPP:
+        return QUOIT_UNSUPPORTED;
+    case EINVAL:
+        return QUOIT_INVALID;
+    default:
+        return status_of(result);
+    }
+}
+
+uint32_t quoit_linux_device_done(int fd, struct quoit_ntb_done *done_out, uint32_t most)
+{
+    ssize_t bytes = read(fd, done_out, most * sizeof *done_out);
+    return bytes > 0 ? (uint32_t)((size_t)bytes / sizeof *done_out) : 0;
 }

@@ -35,7 +35,11 @@ QUOIT_MUST_USE enum quoit_status quoit_linux_device_bits(int fd, unsigned long c
 QUOIT_MUST_USE enum quoit_status quoit_linux_device_bits_set(int fd, uint64_t *bits_out);
 QUOIT_MUST_USE enum quoit_status quoit_linux_device_scratchpad(int fd, uint32_t index, uint32_t *value_out);
 QUOIT_MUST_USE enum quoit_status quoit_linux_device_scratchpad_peer(int fd, uint32_t index, uint32_t value);
-/* Signals `event_fd` when one of `bits` fires, or at each change of the link. */
-QUOIT_MUST_USE enum quoit_status quoit_linux_device_signal(int fd, int event_fd, uint64_t bits, bool on_link);
+QUOIT_MUST_USE enum quoit_status quoit_linux_device_signal(int fd, const struct quoit_ntb_eventfd *wanted);
+/* Hands a copy to the engine. FULL: there is room after a completion; UNSUPPORTED: no engine is free, or the one that
+ * is does not see the memory in one piece; INVALID: not aligned as the engine asks. */
+QUOIT_MUST_USE enum quoit_status quoit_linux_device_copy(int fd, const struct quoit_ntb_copy *wanted);
+/* Takes the ends of copies, at most `most`; how many there were. */
+uint32_t quoit_linux_device_done(int fd, struct quoit_ntb_done *done_out, uint32_t most);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Interrupts: a thread of the opening that has vectors waits for eventfds, one for each vector, and wakes the parks of
- * the vector. The opening of the host's proxy has them, no other one. */
+ * the vector. The opening of the host's proxy has those of doorbells and of the link, no other one. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "port/linux/opening.h"
 
-#define VECTOR_COUNT (QUOIT_DOORBELL_COUNT + 1) /* of the bits, and of the link */
+#define VECTOR_COUNT QUOIT_VECTOR_DMA(QUOIT_LINUX_DMA_CHANNELS) /* of the bits, the link and completions */
 
 struct quoit_linux_interrupts {
     pthread_t thread;
@@ -24,10 +24,10 @@ struct quoit_linux_interrupts {
     struct quoit_port_vector vectors[VECTOR_COUNT];
 };
 
-static void wake(struct quoit_linux_port *port, uint32_t index)
+void quoit_linux_wake(struct quoit_linux_port *port, uint32_t bit)
 {
     pthread_mutex_lock(&port->interrupts->lock);
-    struct quoit_port_vector vector = port->interrupts->vectors[index];
+    struct quoit_port_vector vector = port->interrupts->vectors[bit];
     pthread_mutex_unlock(&port->interrupts->lock);
     for (uint32_t i = 0; i < vector.park_count; i++)
         quoit_park_wake((struct quoit_park *)(void *)((char *)port->port.memory.base + vector.park_offset +
@@ -52,7 +52,7 @@ static void *run(void *arg)
             if ((polls[i].revents & POLLIN) == 0)
                 continue;
             if (read(polls[i].fd, &count, sizeof count) == sizeof count && i < VECTOR_COUNT)
-                wake(port, i);
+                quoit_linux_wake(port, i);
         }
     }
     return NULL;
@@ -96,14 +96,17 @@ void quoit_linux_interrupts_close(struct quoit_linux_port *port)
     free(self);
 }
 
-static enum quoit_status begin(struct quoit_linux_port *port, uint32_t index)
+static enum quoit_status begin(struct quoit_linux_port *port, uint32_t bit)
 {
     struct quoit_linux_interrupts *self = port->interrupts;
-    bool on_link = index == QUOIT_VECTOR_LINK;
     int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (fd < 0)
         return QUOIT_SYSTEM;
-    enum quoit_status status = quoit_linux_device_signal(port->fd, fd, on_link ? 0 : (uint64_t)1 << index, on_link);
+    const struct quoit_ntb_eventfd wanted = {.fd = fd,
+                                             .bits = bit < QUOIT_DOORBELL_COUNT ? (uint64_t)1 << bit : 0,
+                                             .on_link = bit == QUOIT_VECTOR_LINK,
+                                             .on_dma = bit > QUOIT_VECTOR_LINK};
+    enum quoit_status status = quoit_linux_device_signal(port->fd, &wanted);
     if (status == QUOIT_OK && !self->has_thread && pthread_create(&self->thread, NULL, run, port) != 0)
         status = QUOIT_SYSTEM;
     if (status != QUOIT_OK) {
@@ -111,7 +114,7 @@ static enum quoit_status begin(struct quoit_linux_port *port, uint32_t index)
         return status;
     }
     self->has_thread = true;
-    self->fds[index] = fd;
+    self->fds[bit] = fd;
     tell_thread(self);
     return QUOIT_OK;
 }
@@ -127,5 +130,5 @@ void quoit_linux_set_vector(struct quoit_port *port, uint32_t bit, const struct 
         status = begin(self, bit);
     pthread_mutex_unlock(&self->interrupts->lock);
     if (status != QUOIT_OK)
-        quoit_log(QUOIT_LOG_ERROR, "the interrupt of doorbell bit %u: %s", bit, quoit_status_text(status));
+        quoit_log(QUOIT_LOG_ERROR, "the interrupt of vector %u: %s", bit, quoit_status_text(status));
 }

@@ -53,6 +53,7 @@ static enum quoit_status set_limits(struct quoit_port_limits *limits, const stru
     limits->doorbell_bits = info->doorbell_bits;
     limits->scratchpad_count =
         info->scratchpad_count < QUOIT_SCRATCHPAD_COUNT ? info->scratchpad_count : QUOIT_SCRATCHPAD_COUNT;
+    limits->dma_channel_count = info->has_dma ? QUOIT_LINUX_DMA_CHANNELS : 0;
     limits->capabilities = QUOIT_PORT_DIRECT;
     return QUOIT_OK;
 }
@@ -115,10 +116,15 @@ static enum quoit_status linux_open(const struct quoit_port_config *config, stru
         status = quoit_linux_interrupts_open(port);
     if (status != QUOIT_OK)
         goto unmap;
+    status = quoit_linux_dma_open(port);
+    if (status != QUOIT_OK)
+        goto close_interrupts;
     quoit_park_setup(); /* this opening wakes parks */
     *port_out = &port->port;
     return QUOIT_OK;
 
+close_interrupts:
+    quoit_linux_interrupts_close(port);
 unmap:
     unmap(port);
     close(port->fd);
@@ -135,7 +141,8 @@ static void linux_close(struct quoit_port *port)
     for (uint32_t i = 0; i < QUOIT_WINDOW_COUNT; i++)
         if (self->ranges[i].memory_fd >= 0)
             close(self->ranges[i].memory_fd);
-    close(self->fd);
+    close(self->fd); /* ends what is copied still */
+    quoit_linux_dma_close(self);
     free(self);
 }
 
@@ -193,6 +200,8 @@ static const struct quoit_port_ops ops = {
     .doorbell_clear = quoit_linux_doorbell_clear,
     .doorbell_set_mask = quoit_linux_doorbell_set_mask,
     .set_vector = quoit_linux_set_vector,
+    .dma_submit = quoit_linux_dma_submit,
+    .dma_poll = quoit_linux_dma_poll,
 };
 
 const struct quoit_port_driver quoit_driver_linux = {

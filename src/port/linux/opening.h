@@ -15,6 +15,9 @@
 #include "port/linux/device.h"
 
 struct quoit_linux_interrupts; /* interrupt.c */
+struct quoit_linux_dma;        /* dma.c */
+
+#define QUOIT_LINUX_DMA_CHANNELS 1 /* of an opening, if an engine is there */
 
 /* Memory that is exposed, or was before the link went down. */
 struct quoit_linux_range {
@@ -31,6 +34,7 @@ struct quoit_linux_port {
     _Atomic uint64_t bound_link; /* a value of state->link; 0: the opening follows the link */
     struct quoit_linux_range ranges[QUOIT_WINDOW_COUNT];
     struct quoit_linux_interrupts *interrupts;
+    struct quoit_linux_dma *dma; /* NULL: there is no engine */
 };
 
 #define QUOIT_LINUX_UP 1u /* of state->link; the epoch stands above it */
@@ -77,6 +81,15 @@ enum quoit_status quoit_linux_read(struct quoit_port *port, enum quoit_window wi
 enum quoit_status quoit_linux_interrupts_open(struct quoit_linux_port *port);
 void quoit_linux_interrupts_close(struct quoit_linux_port *port);
 void quoit_linux_set_vector(struct quoit_port *port, uint32_t bit, const struct quoit_port_vector *vector);
+void quoit_linux_wake(struct quoit_linux_port *port, uint32_t bit); /* as if the bit had fired */
+
+/* dma.c */
+enum quoit_status quoit_linux_dma_open(struct quoit_linux_port *port);
+void quoit_linux_dma_close(struct quoit_linux_port *port);
+enum quoit_status quoit_linux_dma_submit(struct quoit_port *port, uint32_t channel, enum quoit_window window,
+                                         uint64_t offset, const void *source, size_t bytes, uint64_t cookie);
+uint32_t quoit_linux_dma_poll(struct quoit_port *port, uint32_t channel, struct quoit_dma_done *done_out,
+                              uint32_t max_count);
 
 /* link.c */
 void quoit_linux_link_enable(struct quoit_port *port, bool is_enabled);
