@@ -45,7 +45,7 @@ static bool is_in_range(const char *name, uint64_t value)
                             strcmp(name, "slice_ns") == 0 || strcmp(name, "window_memory_mib") == 0;
     if (strcmp(name, "piece_bytes") == 0 && value % 64 != 0)
         return false;
-    if (strcmp(name, "shared_core_count") == 0 && value > CPU_SETSIZE)
+    if ((strcmp(name, "shared_core_count") == 0 || strcmp(name, "network_processor_count") == 0) && value > CPU_SETSIZE)
         return false;
     if (strcmp(name, "jitter_percent") == 0 && value > 100)
         return false;

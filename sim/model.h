@@ -133,6 +133,15 @@
       "[ddr4] two channels of DDR4-2666: 42.7 GB/s", "19/8: slightly diminished when all send")                        \
     X(memory_turn_ns, 40, 21, "the memory turns from what ports read to what they write, or back",                     \
       "[ddr4] tWTR_L 7.5, write latency 10.5, burst 3 ns", "19/8: slightly diminished when all send")                  \
+    X(network_overhead_ns, 500, 500, "of a network: the sender's work for a message", "quoit perf --loggp", "")        \
+    X(network_gap_ns, 500, 500, "of a network: from one message of a host to the next", "quoit perf --loggp", "")      \
+    X(network_latency_ns, 10000, 10000, "of a network: until a message is there and noticed", "quoit perf --loggp",    \
+      "")                                                                                                              \
+    X(network_ps_per_byte, 200, 200, "of a network: from one byte of a message to the next", "quoit perf --loggp", "") \
+    X(network_processor_count, 0, 0,                                                                                   \
+      "processors that take turns with the latency and bytes of all hosts' messages, as where hosts are namespaces "   \
+      "of one machine; 0: each host has its own",                                                                      \
+      "no hardware's", "")                                                                                             \
     X(request_ns, 120, 120, "a PE makes and hands over a request", "measured on the production code: 90-150 ns", "")   \
     X(frame_ns, 100, 100, "a lane takes a frame or request, checks and executes it",                                   \
       "measured on the production code, as request_ns", "")                                                            \

@@ -4,6 +4,7 @@
 #include "sim/canary.h"
 #include "sim/fault.h"
 #include "sim/ledger.h"
+#include "sim/network.h"
 
 #include <string.h>
 
@@ -124,6 +125,14 @@ static void choose_small(const struct sim_plan *plan, struct quoit_prng *prng, s
         config->second_seed = second_seed;
 }
 
+/* The network's constants are those of a job, waking and copies included. */
+static void take_network(struct sim_config *config)
+{
+    struct sim_model *model = &config->model;
+    config->job.protocol = QUOIT_PROTOCOL_NETWORK;
+    model->wake_call_ns = model->thread_wake_ns = model->sleep_call_ns = model->journal_ps_per_byte = 0;
+}
+
 static void take_measured(const struct sim_plan *plan, struct sim_config *config)
 {
     struct quoit_job_config *job = &config->job;
@@ -139,6 +148,8 @@ static void take_measured(const struct sim_plan *plan, struct sim_config *config
     config->has_posted_puts = plan->has_posted_puts;
     config->dma_bytes = plan->dma_bytes;
     config->bytes = plan->bytes ? plan->bytes : BYTES_MEASURED;
+    if (plan->workload->is_network)
+        take_network(config);
     uint64_t own_bytes = plan->workload->heap_bytes ? plan->workload->heap_bytes(job->pe_count) : 0;
     job->heap_bytes = (own_bytes + 2 * config->bytes + HEAP_PAGE - 1) / HEAP_PAGE * HEAP_PAGE;
 }
@@ -201,7 +212,7 @@ void sim_run(const struct sim_config *config, const struct sim_config *second, s
 {
     struct sim_world *world = sim_world_new(config, second);
     memset(result_out, 0, sizeof *result_out);
-    result_out->is_ok = sim_world_run(world);
+    result_out->is_ok = config->workload->is_network ? sim_network_run(world) : sim_world_run(world);
     if (config->workload->measures && quoit_job_config_traits(&config->job)->has_put_steps)
         sim_measure_put_steps(world);
     result_out->has_canary_sung = sim_canary_was_made(world);

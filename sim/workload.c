@@ -2,6 +2,7 @@
 #include "sim/workload.h"
 #include "base/assert.h"
 #include "host/placement.h"
+#include "sim/network.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@ const struct sim_workload *const sim_workloads[] = {
     &sim_workload_bandwidth, &sim_workload_links,      &sim_workload_put,         &sim_workload_get,
     &sim_workload_barrier,   &sim_workload_turnaround, &sim_workload_predict,     &sim_workload_reuse,
     &sim_workload_threads,   &sim_workload_stores,     &sim_workload_calls,       &sim_workload_ethernet,
-    &sim_workload_burst,
+    &sim_workload_burst,     &sim_workload_network,
 };
 const uint32_t sim_workload_count = sizeof sim_workloads / sizeof sim_workloads[0];
 
@@ -36,6 +37,8 @@ static void run_pe(void *arg)
                                          .policy = host->proxy_config.machine.policy};
     if (quoit_fabric_open(&config, &pe->fabric) != QUOIT_OK)
         sim_fail(world, "PE %u cannot open its fabric", pe->index);
+    if (world->config.workload->is_network)
+        sim_network_join(world, pe->fabric);
     pe->context = &pe->fabric->default_context;
     pe->heap = (struct quoit_region){.base = (uintptr_t)pe->fabric->self.segment + host->layout.segment_heap,
                                      .bytes = host->layout.job.heap_bytes,

@@ -30,6 +30,7 @@ struct sim_workload {
     const char *name;
     const char *sentence;
     bool measures;                             /* produces figures; never chosen by a seed */
+    bool is_network;                           /* hosts are joined by a network (network.h); it measures */
     uint64_t (*heap_bytes)(uint32_t pe_count); /* requirements; NULL: none beyond its pieces */
     void (*setup)(struct sim_world *world);    /* before the PEs start; NULL: nothing */
     void (*run)(struct sim_pe *pe);            /* in the task of each PE */
@@ -62,6 +63,7 @@ extern const struct sim_workload sim_workload_barrier;
 extern const struct sim_workload sim_workload_turnaround;
 extern const struct sim_workload sim_workload_predict;
 extern const struct sim_workload sim_workload_ethernet;
+extern const struct sim_workload sim_workload_network;
 
 /* Puts that each PE has outstanding at once in the workload turnaround. */
 #define SIM_TURNAROUND_PUTS 8

@@ -180,7 +180,8 @@ struct sim_world {
     void *canary_state;
     void *fault_states;
     void *workload_state;
-    uint64_t added; /* by the workload, to its counters */
+    uint64_t *network_free_ns; /* when each of the processors that a network's hosts share has nothing to do */
+    uint64_t added;            /* by the workload, to its counters */
     struct sim_metric *metrics;
     uint32_t metric_count;
 };

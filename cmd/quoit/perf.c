@@ -28,7 +28,7 @@ struct words {
 struct session {
     struct words launch;  /* for oshrun */
     struct words program; /* for the benchmark */
-    const char *cc, *launch_text, *html, *json;
+    const char *cc, *launch_text, *html, *json, *loggp;
     const char *compare[2];
     unsigned long pe_count, host_count;
     char pes[24];       /* pe_count as a word */
@@ -63,12 +63,16 @@ static int print_help(void)
     char program[PATH_MAX];
     printf(
         "usage: quoit perf [OPTION]... [OPTION OF OSHRUN]...\n"
-        "       quoit perf --compare A.json B.json\n\n"
+        "       quoit perf --compare A.json B.json\n"
+        "       quoit perf --loggp RESULT.json\n\n"
         "Measures an OpenSHMEM library: puts, gets, rates, atomics, signals, barriers, collectives, locks and the\n"
         "heap, each beside what the machine needs for the same. Every byte is verified. Without options: 2 PEs, under\n"
         "a minute. Options of oshrun say on what: quoit perf -n 8 --hosts 4.\n\n"
         "  --html FILE            write a page with plots that opens offline\n"
         "  --compare A B          compare two results of --json, each one file or several with commas\n"
+        "  --loggp FILE           the network's constants of LogGP, fitted to a result of --json with the tests "
+        "put-signal,\n"
+        "                         put-quiet and fan, one PE a host on three hosts or more\n"
         "  --cc CC                measure another library: its compiler wrapper, which builds the program anew\n"
         "  --launch TEXT          the other library's launcher, with {pes} for the number of PEs\n");
     fflush(stdout);
@@ -104,6 +108,7 @@ static bool take_own(struct session *session, int argc, char **argv, int *at, in
     } own[] = {{"--html", &session->html, NULL},
                {"--cc", &session->cc, NULL},
                {"--launch", &session->launch_text, NULL},
+               {"--loggp", &session->loggp, NULL},
                {"--compare", &session->compare[0], &session->compare[1]}};
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
         size_t length = strlen(own[i].name);
@@ -291,6 +296,8 @@ int command_perf(int argc, char **argv)
         char *words[] = {"compare", (char *)session.compare[0], (char *)session.compare[1], NULL};
         return prefix_run_python("perf.py", words, NULL, NULL);
     }
+    if (session.loggp)
+        return prefix_run_python("perf.py", (char *[]){"loggp", (char *)session.loggp, NULL}, NULL, NULL);
     status = measure(&session);
     folder_remove(&session.folder);
     return status;

@@ -3,6 +3,7 @@
 """Results of quoit perf (--json), compared and plotted.
 
 Use: perf.py compare A.json[,A2.json...] B.json[,...]   a table with a ratio for each common row
+     perf.py loggp RESULT.json                          the constants of a network, as quoit sim --model takes them
      perf.py page RESULT.json                           the report of docs/report.md on standard output"""
 import json
 import math
@@ -185,6 +186,50 @@ def compare(a_text, b_text):
         raise Wrong("no row is in both")
 
 
+# The constants of a network
+
+def least(result, test):
+    """By size: what else runs on the machine only adds."""
+    return {row["bytes"]: row["ns"]["min"] for row in result["rows"] if row["test"] == test and row["buffers"] == "heap"
+            and row["cache"] == "warm"}
+
+
+def fit_line(points):
+    """a and b of a + b * size, with the least sum of squares of relative errors."""
+    weights = [(size, 1 / ns ** 2, ns) for size, ns in points.items()]
+    total, first, second = (sum(weight * size ** power for size, weight, _ in weights) for power in (0, 1, 2))
+    ns_sum, ns_first = (sum(weight * size ** power * ns for size, weight, ns in weights) for power in (0, 1))
+    slope = max(0, (total * ns_first - first * ns_sum) / (total * second - first ** 2))
+    return (ns_sum - slope * first) / total, slope
+
+
+def fit_loggp(result, path):
+    """({constant: value}, the largest relative error, the mean one). The time of a message of k bytes, one way, is overhead +
+    latency + k * (ns a byte): put-signal. A host that sends to n others in turn needs n - 1 gaps more than for one: fan and
+    put-quiet. The sender's overhead cannot be told from that gap by calls of the library, so it is as long."""
+    one_way, round_trips, fans = (least(result, test) for test in ("put-signal", "put-quiet", "fan"))
+    small = min(round_trips.keys() & fans.keys(), default=None)
+    if len(one_way) < 3 or small is None or result["pes"] < 3:
+        raise Wrong(f"{path} lacks put-signal of three sizes, or put-quiet and fan of a common one, on three PEs or more: "
+                    "quoit perf --host A,B,C --tests put-signal,put-quiet,fan --sizes 8:64K")
+    base, slope = fit_line(one_way)
+    others = result["pes"] - 1
+    gap = min(max(0, (others * fans[small] - round_trips[small]) / (others - 1)), base)
+    errors = [abs((base + slope * size) / ns - 1) for size, ns in one_way.items()]
+    return {"network_overhead_ns": round(gap), "network_gap_ns": round(gap), "network_latency_ns": round(base - gap),
+            "network_ps_per_byte": round(1000 * slope)}, max(errors), statistics.mean(errors)
+
+
+def loggp(path):
+    result = load(path)
+    constants, most, mean = fit_loggp(result, path)
+    print(f"# {result['library']}, {result['pes']} PEs: {result['note']}")
+    print(f"# one way of {', '.join(size_text(size) for size in sorted(least(result, 'put-signal')))}: "
+          f"{100 * mean:.0f} % off in the mean, {100 * most:.0f} % at most")
+    for name, value in constants.items():
+        print(f"{name}={value}")
+
+
 # A page
 
 def series_name(row):
@@ -261,6 +306,8 @@ def main():
     try:
         if len(words) == 3 and words[0] == "compare":
             compare(words[1], words[2])
+        elif len(words) == 2 and words[0] == "loggp":
+            loggp(words[1])
         elif len(words) == 2 and words[0] == "page":
             page(words[1])
         else:

@@ -405,6 +405,11 @@ static bool survives_faults(const struct sim_plan *plan)
     return !has_outage || quoit_job_config_has_failover(&job);
 }
 
+static bool is_network_plan(const struct sim_plan *plan)
+{
+    return plan->fault_count == 0 && !plan->canary && (plan->pe_count == 0 || plan->pe_count == plan->host_count);
+}
+
 static bool read_options(struct session *session, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
@@ -428,6 +433,8 @@ static bool read_options(struct session *session, int argc, char **argv)
     const struct sim_pattern *pattern = &session->plan.pattern;
     if (pattern->device == SIM_DEVICE_GIGABIT && pattern->program == SIM_PROGRAM_DRIVER)
         return refuse(session, "Gigabit Ethernet is measured over TCP only", "--device gigabit needs --program");
+    if (session->plan.workload && session->plan.workload->is_network && !is_network_plan(&session->plan))
+        return refuse(session, "network", "it has one PE a host, no faults and no canary");
     if (!survives_faults(&session->plan))
         return refuse(session, "links must not be cut", "the papers' protocol and barrier do not survive it");
     return true;

@@ -20,7 +20,7 @@ PART, QUOIT, PERF_WRONG = sys.argv[1:4]
 BIN = os.path.dirname(QUOIT)
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 QUICK = ["--seconds", "0.3", "--cold-bytes", "1M"]
-ALL = {"p", "g", "put", "get", "put-quiet", "put-stream", "get-stream", "put-both", "rate", "put-overlap", "get-overlap",
+ALL = {"p", "g", "put", "get", "put-quiet", "put-stream", "get-stream", "put-both", "fan", "rate", "put-overlap", "get-overlap",
        "fetch-add", "add", "compare-swap", "swap", "fetch", "set", "all-fetch-add", "ping-pong", "put-flag", "put-signal",
        "fence", "quiet", "barrier", "sync", "lock", "all-lock", "malloc", "broadcast", "reduce", "collect", "fcollect",
        "alltoall", "alltoalls"}

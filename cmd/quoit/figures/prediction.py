@@ -7,6 +7,7 @@ import json
 import re
 import sys
 
+import network
 import page
 from arguments import Parser
 from simulator import Book, Failed, Simulator, wire_rate
@@ -29,11 +30,11 @@ ASSUMED = ("memory_bus_ps_per_byte", "memory_turn_ns", "link_ps_per_byte", "link
 MEMORY_ALTERNATIVES = (("memory_bus_ps_per_byte=27", "a channel and a half"), ("memory_bus_ps_per_byte=23", "two channels"))
 
 
-def read_hosts(text):
-    if not re.fullmatch(r"\d{1,3}(,\d{1,3})*", text):
+def read_hosts(text, most):
+    if not re.fullmatch(r"\d{1,4}(,\d{1,4})*", text):
         raise ValueError
     hosts = [int(word) for word in text.split(",")]
-    if hosts != sorted(set(hosts)) or hosts[0] < 2 or hosts[-1] > 256:
+    if hosts != sorted(set(hosts)) or hosts[0] < 2 or hosts[-1] > most:
         raise ValueError
     return hosts
 
@@ -60,19 +61,27 @@ def parse(arguments):
                              "some minutes")
     parser.add_argument("--model", metavar="NAME=VALUE", action="append", default=[],
                         help="a constant of the cost model; many times (quoit sim --show-model)")
+    parser.add_argument("--network", metavar="FILES",
+                        help="hosts on an ordinary network instead, up to 1024: collectives by a model that is fitted to the first "
+                             "of these results of quoit perf (see its --loggp), simulated, and as the files have them")
+    parser.add_argument("--processors", metavar="P", type=int, default=0,
+                        help="of --network: all hosts share so many, as namespaces of one machine do (each has its own)")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument("--html", metavar="FILE", help="write it as a page with plots")
     options = parser.parse_args(arguments)
+    most = 1024 if options.network else 256
     try:
-        options.hosts = read_hosts(options.hosts)
+        options.hosts = read_hosts(options.hosts, most)
     except ValueError:
-        parser.error(f"{options.hosts} is not a growing list of 2 to 256 hosts, such as 2,5,16")
+        parser.error(f"{options.hosts} is not a growing list of 2 to {most} hosts, such as 2,5,16")
     try:
         options.bytes = read_bytes(options.bytes)
     except ValueError:
         parser.error(f"{options.bytes} is not a multiple of 64 from 4K to 64M")
     if not 1 <= options.seeds <= 100:
         parser.error(f"--seeds is 1 to 100, not {options.seeds}")
+    if not 0 <= options.processors <= 1024:
+        parser.error(f"--processors is 0 to 1024, not {options.processors}")
     return options, parser
 
 
@@ -215,6 +224,8 @@ def main(quoit, arguments):
     options, parser = parse(arguments)
     if options.html:
         page.find_matplotlib()
+    if options.network:
+        return network.main(quoit, options)
     simulator = Simulator(quoit)
     try:
         model = simulator.call(["--show-model", *[word for text in options.model for word in ("--model", text)]])

@@ -96,6 +96,24 @@ static void put_both(struct perf *perf, struct perf_row *row, long count)
     put_window(perf, row, count, perf->me == 0 ? perf->peer : 0);
 }
 
+/* Each round is a call for each other PE. */
+static void begin_fan(struct perf *perf, struct perf_row *row)
+{
+    perf_fill(perf, row);
+    row->calls_a_count = perf->npes - 1;
+}
+
+static void put_fan(struct perf *perf, struct perf_row *row, long count)
+{
+    unsigned char *to = perf->to[remote_kind(row)], *from = perf->from[row->buffers];
+    for (long i = 0; i < count; i++) {
+        size_t at = perf_next(row, &row->at);
+        for (int pe = 1; pe < perf->npes; pe++)
+            shmem_putmem_nbi(to + at, from + at, row->bytes, pe);
+        shmem_quiet();
+    }
+}
+
 /* PE i of the lower half sends to PE i + half; with an odd number the last has no partner. */
 static void begin_pairs(struct perf *perf, struct perf_row *row)
 {
@@ -218,6 +236,11 @@ static bool verify_put(struct perf *perf, struct perf_row *row)
     return perf->me != perf->peer || perf_has_come(perf, row, perf->to[remote_kind(row)], 0);
 }
 
+static bool verify_fan(struct perf *perf, struct perf_row *row)
+{
+    return perf->me == 0 || perf_has_come(perf, row, perf->to[remote_kind(row)], 0);
+}
+
 static bool verify_get(struct perf *perf, struct perf_row *row)
 {
     return perf->me != 0 || perf_has_come(perf, row, perf->to[row->buffers], perf->peer);
@@ -257,6 +280,8 @@ const struct perf_test perf_rma_tests[] = {
      true, false, perf_fill, get_stream, copy, verify_get},
     {"put-both", "bandwidth of both directions at once, together", BOTH, PERF_TWO, PERF_BYTES_RATE, 1, SIZE_MAX, true,
      false, begin_both, put_both, copy, verify_both},
+    {"fan", "shmem_putmem_nbi to each other PE in turn, a quiet after each round", COPY, PERF_ONE, PERF_BYTES_RATE, 1,
+     RATE_MAX, true, false, begin_fan, put_fan, copy, verify_fan},
     {"rate", "message rate: PE i puts to PE i + n/2, all pairs together", "memcpy by as many at once", PERF_PAIRS,
      PERF_CALLS_RATE, 1, RATE_MAX, true, false, begin_pairs, put_pairs, copy_pairs, verify_pairs},
     {"put-overlap", "shmem_putmem_nbi, computation as long as it, shmem_quiet", "the computation alone", PERF_ONE,
