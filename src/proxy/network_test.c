@@ -411,8 +411,10 @@ static void test_an_acknowledgement_does_not_go_back(void **state)
     step(&world);
     acknowledge(&world, 1);
     assert_int_equal(atomic_load(&channel_of(&world)->complete_tail), 1);
+    assert_false(quoit_lane_is_quiescent(&world.lane)); /* the first request is over, the second is not */
     acknowledge(&world, 2);
     assert_int_equal(atomic_load(&channel_of(&world)->complete_tail), 2);
+    assert_true(quoit_lane_is_quiescent(&world.lane));
     acknowledge(&world, 2);
     assert_int_equal(world.lane.status, QUOIT_OK);
     acknowledge(&world, 1);
