@@ -14,7 +14,6 @@
 
 #define PAGE_BYTES       4096u
 #define HUGE_BYTES       ((uint64_t)2 << 20)
-#define GIANT_BYTES      ((uint64_t)1 << 30)
 #define FD_OWNER         0 /* of an endpoint: the client of the port that all openings join */
 #define WINDOW_BYTES_MIN PAGE_BYTES
 
@@ -163,13 +162,12 @@ static enum quoit_status make_file(const char *label, uint64_t bytes, unsigned f
     return QUOIT_OK;
 }
 
-/* A bridge reaches contiguous memory: one huge page, if the host has reserved such a one, else pages that an IOMMU puts
- * together. Futexes of several processes lie in it, so it cannot be memory of the device. */
+/* A bridge reaches contiguous memory: one huge page, if it suffices and the host has reserved one, else pages that an
+ * IOMMU puts together. Larger huge pages would not do: a PE maps parts of a host's memory, its globals for example.
+ * Futexes of several processes lie in it, so it cannot be memory of the device. */
 static enum quoit_status make_memory(const char *label, uint64_t bytes, int *fd_out)
 {
-    uint64_t page_bytes = bytes <= HUGE_BYTES ? HUGE_BYTES : GIANT_BYTES;
-    unsigned flags = MFD_HUGETLB | (bytes <= HUGE_BYTES ? MFD_HUGE_2MB : MFD_HUGE_1GB);
-    if (make_file(label, (bytes + page_bytes - 1) / page_bytes * page_bytes, flags, fd_out) == QUOIT_OK)
+    if (bytes <= HUGE_BYTES && make_file(label, HUGE_BYTES, MFD_HUGETLB | MFD_HUGE_2MB, fd_out) == QUOIT_OK)
         return QUOIT_OK;
     return make_file(label, bytes, 0, fd_out);
 }
