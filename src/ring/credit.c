@@ -62,12 +62,11 @@ static uint64_t pause_until(struct quoit_ring_outbound *out, const struct quoit_
     if (out->transit == QUOIT_RING_PAUSED) {
         if (now_ns - out->since_ns < config->transit_pause_ns)
             return out->since_ns + config->transit_pause_ns;
-        out->relayed_count = 0;
         move_transit(out, out->is_refused_in_pause ? QUOIT_RING_WAITING : QUOIT_RING_OPEN, now_ns);
     }
     if (out->turn == 0 || out->transit != QUOIT_RING_WAITING || !is_turn_of_injection(out) ||
-        quoit_ring_free_slots(out, config->slot_count) < 2)
-        return 0;
+        quoit_ring_free_slots(out, config->slot_count) == 0)
+        return 0; /* with one free slot injection waits for a second, which transit would take again and again */
     if (out->turn_since_ns == 0)
         out->turn_since_ns = now_ns;
     return now_ns - out->turn_since_ns < config->transit_pause_ns ? out->turn_since_ns + config->transit_pause_ns : 0;

@@ -9,8 +9,9 @@
  *   (WAITING); after transit_pause_after_ns the next transit pauses (PAUSED) for transit_pause_ns, or until an
  *   injection succeeds (OPEN). If no injection is retried during the pause, none is waiting any more.
  * Turns: where a link is down the ring is a line, and transit would leave the hosts in the middle little. There, while
- *   both wait, one injection follows `turn` relayed frames. A ring of hosts has no turns, since injection at par with
- *   transit fills a cycle of queues up to its bubbles.
+ *   both wait, one injection follows `turn` relayed frames, and transit yields single slots until there are two, but
+ *   no longer than transit_pause_ns. A ring of hosts has no turns, since injection at par with transit fills a cycle
+ *   of queues up to its bubbles.
  */
 #ifndef QUOIT_RING_CREDIT_H
 #define QUOIT_RING_CREDIT_H

@@ -146,26 +146,56 @@ static void a_turn_that_no_injection_takes_ends(void **state)
     assert_int_equal(transit(&out, 5), 25);
     assert_int_equal(transit(&out, 24), 25);
     assert_int_equal(transit(&out, 25), 1);
-    /* the last free slot is always transit's: otherwise a cycle could deadlock */
+    /* the last free slot too: otherwise a cycle could deadlock */
     out.sent_total = 2;
-    assert_int_equal(transit(&out, 26), 1);
+    assert_int_equal(transit(&out, 26), 46);
+    assert_int_equal(transit(&out, 45), 46);
+    assert_int_equal(transit(&out, 46), 1);
+    /* a full queue waits for a credit, and the time of a turn begins with it */
+    out.sent_total = 3;
+    assert_int_equal(transit(&out, 50), 0);
+    out.sent_total = 2;
+    assert_int_equal(transit(&out, 60), 80);
 }
 
-/* A pause was injection's alone, so what transit relayed before it does not count. */
-static void turns_begin_anew_after_a_pause(void **state)
+/* Credits that come one by one: transit would take each, and two would never be free. */
+static void at_its_turn_injection_gets_two_slots_one_after_the_other(void **state)
+{
+    (void)state;
+    struct quoit_ring_outbound out = {.sent_total = 3};
+    quoit_ring_set_turn(&out, 2);
+    assert_int_equal(transit(&out, 1), 0);
+    assert_false(may_inject(&out, 1));
+    for (int round = 0; round < 2; round++) {
+        assert_int_equal(quoit_ring_take_credit(&out, out.credited_total + 1), QUOIT_OK);
+        assert_int_equal(transit(&out, 2), 1);
+        quoit_ring_take_slot(&out, &config);
+    }
+    assert_int_equal(quoit_ring_take_credit(&out, 3), QUOIT_OK);
+    assert_int_equal(transit(&out, 3), 23);
+    assert_false(may_inject(&out, 3));
+    assert_int_equal(quoit_ring_take_credit(&out, 4), QUOIT_OK);
+    assert_int_equal(transit(&out, 4), 23);
+    assert_true(may_inject(&out, 4));
+    quoit_ring_take_slot(&out, &config);
+    assert_int_equal(transit(&out, 4), 1); /* a slot is left, and transit's turn begins */
+}
+
+/* Where fewer than `turn` frames are relayed between two pauses, injection's turn would never come. */
+static void a_pause_in_vain_takes_no_turn(void **state)
 {
     (void)state;
     struct quoit_ring_outbound out = {.sent_total = 2};
     quoit_ring_set_turn(&out, 2);
     assert_false(may_inject(&out, 0));
     assert_int_equal(transit(&out, 1), 1);
-    assert_int_equal(transit(&out, 2), 1);
     assert_int_equal(transit(&out, 100), 120);
     assert_false(may_inject(&out, 110));
-    out.sent_total = 1; /* two are free */
     assert_int_equal(transit(&out, 120), 1);
-    assert_int_equal(transit(&out, 121), 1);
-    assert_int_equal(transit(&out, 122), 142);
+    assert_int_equal(transit(&out, 121), 141);
+    out.sent_total = 1; /* two are free */
+    assert_true(may_inject(&out, 122));
+    assert_int_equal(transit(&out, 122), 1);
 }
 
 static void a_new_topology_has_no_turn_taken(void **state)
@@ -211,7 +241,8 @@ int main(void)
         cmocka_unit_test(a_full_queue_waits_for_a_credit_and_not_for_the_end_of_a_rest),
         cmocka_unit_test(on_a_line_injection_and_transit_take_turns),
         cmocka_unit_test(a_turn_that_no_injection_takes_ends),
-        cmocka_unit_test(turns_begin_anew_after_a_pause),
+        cmocka_unit_test(at_its_turn_injection_gets_two_slots_one_after_the_other),
+        cmocka_unit_test(a_pause_in_vain_takes_no_turn),
         cmocka_unit_test(a_new_topology_has_no_turn_taken),
         cmocka_unit_test(credits_are_due_by_quarters_or_when_idle),
     };
