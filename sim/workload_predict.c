@@ -25,7 +25,7 @@ struct span {
     uint64_t start_ns;
     uint32_t begun_count;
     uint32_t warm_count; /* PEs that have completed their first rounds */
-    uint32_t ended_count;
+    bool has_ended;
     uint32_t *done;        /* by PE: rounds known to have arrived */
     uint32_t *done_before; /* the same at start_ns */
 };
@@ -89,7 +89,7 @@ static uint32_t round_count(const struct sim_pe *pe)
     return (uint32_t)(count < ROUNDS_MIN ? ROUNDS_MIN : count > ROUNDS_MAX ? ROUNDS_MAX : count);
 }
 
-/* The first PE to complete all its rounds ends the measurement: the work of all PEs since the last one became warm. */
+/* The work of all PEs since the last one became warm. */
 static void finish(struct sim_pe *pe, const struct rate *rate)
 {
     struct sim_world *world = pe->world;
@@ -108,19 +108,22 @@ static void finish(struct sim_pe *pe, const struct rate *rate)
 static void end_round(struct sim_pe *pe, const struct rate *rate)
 {
     struct span *span = pe->world->workload_state;
-    uint32_t done = ++span->done[pe->index], all = round_count(pe);
-    if (done == all / ROUNDS_WARM_PART && ++span->warm_count == pe->fabric->self.pe_count && span->ended_count == 0) {
+    uint32_t pe_count = pe->fabric->self.pe_count, round_max = round_count(pe);
+    uint32_t warm = round_max / ROUNDS_WARM_PART, done = ++span->done[pe->index];
+    if (done == warm && ++span->warm_count == pe_count) {
         span->start_ns = pe->world->now_ns;
-        memcpy(span->done_before, span->done, pe->fabric->self.pe_count * sizeof *span->done);
+        memcpy(span->done_before, span->done, pe_count * sizeof *span->done);
     }
-    if (done == all && ++span->ended_count == 1)
+    if (span->warm_count == pe_count && done - span->done_before[pe->index] == round_max - warm && !span->has_ended) {
+        span->has_ended = true;
         finish(pe, rate);
+    }
 }
 
-/* All PEs at once, after a sync, one round of puts after another, two outstanding. Two metrics: the rate of all puts
- * from the time when the last PE is warm (has done a part of its rounds) until the first PE ends; and the lowest rate
- * of a PE, in percent of a fair share. Rates over single bursts would be those of the slots, which absorb data that
- * does not move yet. */
+/* All PEs at once, after a sync, one round of puts after another, two outstanding, until the measurement ends. Two
+ * metrics: the rate of all puts from the time when the last PE is warm (has done some rounds) until a PE has done all
+ * that are counted; and the lowest rate of a PE, in percent of a fair share. Slow PEs do not shorten the time that is
+ * measured. Rates over single bursts would be those of the slots, which absorb data that does not move yet. */
 static void measure_rate(struct sim_pe *pe, const struct rate *rate)
 {
     struct sim_world *world = pe->world;
@@ -131,18 +134,18 @@ static void measure_rate(struct sim_pe *pe, const struct rate *rate)
     span->begun_count++;
     while (span->begun_count < pe->fabric->self.pe_count)
         sim_block(world, world->now_ns + GATE_NS); /* on a line of hosts some leave the sync long before others */
-    span->start_ns = span->warm_count ? span->start_ns : world->now_ns;
-    for (uint32_t i = 0; i < round_count(pe) + 2; i++) {
+    for (uint32_t i = 0; !span->has_ended; i++) {
         quoit_fabric_quiet(pe->fabric, &contexts[i % 2]);
         if (i >= 2)
             end_round(pe, rate);
-        if (i < round_count(pe))
-            rate->put(pe, &contexts[i % 2]);
+        rate->put(pe, &contexts[i % 2]);
     }
+    quoit_fabric_quiet(pe->fabric, &contexts[0]);
+    quoit_fabric_quiet(pe->fabric, &contexts[1]);
     quoit_coll_sync(pe->team, rate->name);
     memset(span->done, 0, pe->fabric->self.pe_count * sizeof *span->done);
-    memset(span->done_before, 0, pe->fabric->self.pe_count * sizeof *span->done);
-    span->begun_count = span->warm_count = span->ended_count = 0;
+    span->begun_count = span->warm_count = 0;
+    span->has_ended = false;
     quoit_coll_sync(pe->team, rate->name);
 }
 
