@@ -5,6 +5,9 @@
 
 #include "quoit_ntb_priv.h"
 
+#define QN_COPY_BYTES_MAX (64u << 20) /* engines take a length of 32 bits or fewer, and not all check it */
+#define QN_DRAIN          HZ          /* each copy under way ends within it, or none does */
+
 static void end_copy(struct qn_copy *copy, int status)
 {
 	struct qn_client *client = copy->client;
@@ -14,11 +17,11 @@ static void end_copy(struct qn_copy *copy, int status)
 
 	dma_unmap_resource(client->engine, copy->destination, copy->bytes, DMA_FROM_DEVICE, 0);
 	spin_lock_irqsave(&port->event_lock, flags);
-	copy->status = status;
+	copy->status = (status || port->is_up) ? status : -ENOLINK; /* what an engine writes to a lost link vanishes */
 	copy->is_done = true;
 	client->done[(client->done_head + client->done_count++) % QUOIT_NTB_DMA_DEPTH] = index;
+	qn_signal_locked(port, 0, false, client); /* with the lock, after which client and port may end */
 	spin_unlock_irqrestore(&port->event_lock, flags);
-	qn_signal(port, 0, false, client);
 }
 
 static void copy_ended(void *context, const struct dmaengine_result *result)
@@ -67,16 +70,32 @@ static u32 count_outstanding(struct qn_client *client)
 	return count;
 }
 
+/* Whether all copies have ended by themselves. */
+static bool drain(struct qn_client *client)
+{
+	u32 before, now = count_outstanding(client);
+
+	while (now) {
+		before = now;
+		if (!wait_event_timeout(client->waiters, (now = count_outstanding(client)) < before, QN_DRAIN))
+			return false;
+	}
+	return true;
+}
+
 /*
  * No copy is outstanding afterwards. dma_lock is held. Engines that copy memory can seldom be terminated (plx_dma and
- * ioatdma cannot), but all stop when their channel is released. Some then complete what they abort, the others forget
- * it; in neither case does a completion come later.
+ * ioatdma cannot), but those stop when their channel is released. Some then complete what they abort, the others forget
+ * it; in neither case does a completion come later. An engine that says it can be terminated may copy on all the same
+ * (ptdma, whose interrupt then uses what it has freed): there all copies end by themselves, unless it stands still.
  */
 static void end_all(struct qn_client *client)
 {
 	int i;
 
 	if (!count_outstanding(client))
+		return;
+	if (client->channel->device->device_terminate_all && drain(client))
 		return;
 	if (dmaengine_terminate_sync(client->channel)) {
 		dma_release_channel(client->channel);
@@ -94,13 +113,19 @@ void qn_copy_end(struct qn_client *client)
 	mutex_unlock(&client->dma_lock);
 }
 
-static struct dma_chan *request_channel(void)
+/* Engines that keep no order (idxd) do not stop when their channel is released: their completions come later. */
+static bool keeps_order(struct dma_chan *channel, void *unused)
+{
+	return !dma_has_cap(DMA_COMPLETION_NO_ORDER, channel->device->cap_mask);
+}
+
+static struct dma_chan *request_channel(void) /* NULL: none is free, or there is none */
 {
 	dma_cap_mask_t mask;
 
 	dma_cap_zero(mask);
 	dma_cap_set(DMA_MEMCPY, mask);
-	return dma_request_chan_by_mask(&mask);
+	return dma_request_channel(mask, keeps_order, NULL);
 }
 
 bool qn_copy_is_offered(struct qn_client *client)
@@ -112,7 +137,7 @@ bool qn_copy_is_offered(struct qn_client *client)
 	is_offered = !!client->channel;
 	if (!is_offered) {
 		channel = request_channel();
-		is_offered = !IS_ERR(channel);
+		is_offered = !!channel;
 		if (is_offered)
 			dma_release_channel(channel);
 	}
@@ -133,10 +158,8 @@ static int take_channel(struct qn_client *client)
 	struct device *engine;
 
 	client->channel = request_channel();
-	if (IS_ERR(client->channel)) { /* none is free, or there is none; the errors do not tell which */
-		client->channel = NULL;
+	if (!client->channel)
 		return -EOPNOTSUPP;
-	}
 	engine = client->channel->device->dev;
 	if (client->engine != engine) {
 		forget_source(client);
@@ -169,14 +192,16 @@ static int prepare(struct qn_client *client, struct qn_memory *memory)
 static int submit(struct qn_client *client, const struct quoit_ntb_copy *wanted, struct qn_copy *copy)
 {
 	phys_addr_t to = client->port->outbound[wanted->window].address + wanted->offset;
+	dma_addr_t from = client->source_mapping.address + wanted->source;
 	struct dma_async_tx_descriptor *descriptor;
 
 	*copy = (struct qn_copy){ .client = client, .cookie = wanted->cookie, .bytes = wanted->bytes, .is_used = true };
+	if (!is_dma_copy_aligned(client->channel->device, from, to, wanted->bytes))
+		return -EINVAL;
 	copy->destination = dma_map_resource(client->engine, to, wanted->bytes, DMA_FROM_DEVICE, 0);
 	if (dma_mapping_error(client->engine, copy->destination))
 		return -EIO;
-	descriptor = dmaengine_prep_dma_memcpy(client->channel, copy->destination,
-					       client->source_mapping.address + wanted->source, wanted->bytes,
+	descriptor = dmaengine_prep_dma_memcpy(client->channel, copy->destination, from, wanted->bytes,
 					       DMA_PREP_INTERRUPT | DMA_CTRL_ACK);
 	if (!descriptor)
 		goto unmap;
@@ -200,7 +225,7 @@ int qn_copy_submit(struct qn_client *client, const struct quoit_ntb_copy *wanted
 	bool is_leased;
 	int error;
 
-	if (wanted->window >= port->outbound_count || !wanted->bytes)
+	if (wanted->window >= port->outbound_count || !wanted->bytes || wanted->bytes > QN_COPY_BYTES_MAX)
 		return -EINVAL;
 	mutex_lock(&port->lock);
 	is_leased = qn_client_leases(client, wanted->window, wanted->offset, wanted->bytes);
