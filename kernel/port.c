@@ -91,15 +91,72 @@ void qn_signal(struct qn_port *port, u64 bits, bool on_link, struct qn_client *o
 	spin_unlock_irqrestore(&port->event_lock, flags);
 }
 
-/* Inbound windows. port->lock is held, but not while a client's memory is mapped or unmapped: an IOMMU takes long. */
+/*
+ * Inbound windows. port->lock is held, but not while a client's memory is mapped or unmapped: an IOMMU takes long. Only
+ * memory that was left in the chip is unmapped with it.
+ */
+
+struct chip_call {
+	struct work_struct work;
+	struct ntb_dev *ntb;
+	u32 window;
+	dma_addr_t address;
+	u64 bytes; /* 0: clear */
+	int error;
+};
+
+static void run_chip_call(struct work_struct *work)
+{
+	struct chip_call *call = container_of(work, struct chip_call, work);
+
+	if (call->bytes)
+		call->error = ntb_mw_set_trans(call->ntb, QN_PEER, call->window, call->address, call->bytes);
+	else
+		call->error = ntb_mw_clear_trans(call->ntb, QN_PEER, call->window);
+}
+
+/* By a worker: the chip's driver may wait until a signal comes (switchtec), and then has done nothing, or a part. */
+static int set_chip(struct qn_port *port, u32 window, dma_addr_t address, u64 bytes)
+{
+	struct chip_call call = { .ntb = port->ntb, .window = window, .address = address, .bytes = bytes };
+
+	INIT_WORK_ONSTACK(&call.work, run_chip_call);
+	if (current->flags & PF_WQ_WORKER) {
+		run_chip_call(&call.work);
+	} else {
+		queue_work(qn_works, &call.work);
+		flush_work(&call.work);
+	}
+	destroy_work_on_stack(&call.work);
+	if (!call.error) {
+		port->inbound[window].is_left = false;
+		qn_inbound_drop(&port->left[window]);
+	}
+	return call.error;
+}
 
 void qn_inbound_suspend(struct qn_port *port, u32 window)
 {
 	struct qn_inbound *inbound = &port->inbound[window];
 
-	if (inbound->is_set)
-		ntb_mw_clear_trans(port->ntb, QN_PEER, window);
+	if (inbound->is_set && set_chip(port, window, 0, 0))
+		inbound->is_left = true;
 	inbound->is_set = false;
+}
+
+/*
+ * The peer may still write by a translation that could not be cleared, so its memory is not given back before the chip
+ * has another one, or none. A second one before that, by a chip that fails twice, stays pinned for good.
+ */
+static void keep_left(struct qn_port *port, u32 window, struct qn_inbound *old)
+{
+	if (!old->is_left)
+		return;
+	if (!port->left[window].memory)
+		port->left[window] = *old;
+	*old = (struct qn_inbound){ 0 };
+	if (port->link.taken)
+		qn_link_lose(port); /* it is cleared before the next epoch */
 }
 
 void qn_inbound_take_out(struct qn_port *port, u32 window, struct qn_inbound *out)
@@ -107,6 +164,7 @@ void qn_inbound_take_out(struct qn_port *port, u32 window, struct qn_inbound *ou
 	qn_inbound_suspend(port, window);
 	*out = port->inbound[window];
 	port->inbound[window] = (struct qn_inbound){ 0 };
+	keep_left(port, window, out);
 }
 
 void qn_inbound_drop(struct qn_inbound *inbound)
@@ -137,22 +195,25 @@ static int check(struct qn_port *port, u32 window)
 	return IS_ALIGNED(inbound->mapping.address, address_align) ? 0 : -EADDRNOTAVAIL;
 }
 
+/* By what the chip asks for. Other errors are of the moment. */
+static bool is_refused(int error)
+{
+	return error == -EINVAL || error == -EADDRNOTAVAIL;
+}
+
 static int translate(struct qn_port *port, u32 window)
 {
 	struct qn_inbound *inbound = &port->inbound[window];
 	int error;
 
 	error = check(port, window);
-	if (!error)
-		error = ntb_mw_set_trans(port->ntb, QN_PEER, window, inbound->mapping.address, inbound->bytes);
+	if (error)
+		return error;
+	error = set_chip(port, window, inbound->mapping.address, inbound->bytes);
+	if (error && (inbound->is_set || !is_refused(error)))
+		inbound->is_left = true;
 	inbound->is_set = !error;
 	return error;
-}
-
-/* By what the chip asks for. Other errors are of the moment. */
-static bool is_refused(int error)
-{
-	return error == -EINVAL || error == -EADDRNOTAVAIL;
 }
 
 /*
@@ -170,8 +231,12 @@ void qn_inbound_resume(struct qn_port *port, u32 window)
 {
 	struct qn_inbound *inbound = &port->inbound[window];
 	bool is_translated = inbound->memory && !inbound->is_lost;
-	int error = is_translated ? translate(port, window) : ntb_mw_clear_trans(port->ntb, QN_PEER, window);
+	int error = 0;
 
+	if (!is_translated || port->left[window].memory)
+		error = set_chip(port, window, 0, 0);
+	if (is_translated && (!error || is_refused(error)))
+		error = translate(port, window);
 	if (error && !is_refused(error))
 		lose_link(port, window, error);
 	else if (error && is_translated)
@@ -212,6 +277,7 @@ static int exchange(struct qn_client *client, u32 window, struct qn_inbound *oth
 	if (!is_same(inbound, other)) {
 		qn_inbound_suspend(port, window);
 		swap(*inbound, *other);
+		keep_left(port, window, other);
 	}
 	if (!inbound->memory || inbound->is_set)
 		return 0;
@@ -425,6 +491,8 @@ static void port_remove(struct ntb_client *ntb_client, struct ntb_dev *ntb)
 	leave_windows(port);
 	ntb_db_set_mask(ntb, ntb_db_valid_mask(ntb));
 	ntb_link_disable(ntb);
+	for (window = 0; window < port->inbound_count; window++)
+		qn_inbound_drop(&port->left[window]); /* the end of bus mastering is near */
 	port->ntb = NULL;
 	qn_signal(port, 0, true, NULL);
 	qn_port_put(port);

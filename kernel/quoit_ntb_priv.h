@@ -56,7 +56,8 @@ struct qn_inbound {
 	struct qn_mapping mapping;
 	u64 offset;
 	u64 bytes;
-	bool is_set;  /* in the chip; else one may be left there while the link is down */
+	bool is_set;  /* in the chip */
+	bool is_left; /* perhaps still in the chip, which could not be reached */
 	bool is_lost; /* with the link: only the mapping is left, for when the holder sets the same again */
 };
 
@@ -89,6 +90,7 @@ struct qn_port {
 	struct mutex lock;
 	struct list_head clients;
 	struct qn_inbound inbound[QUOIT_NTB_WINDOWS];
+	struct qn_inbound left[QUOIT_NTB_WINDOWS]; /* taken back, but is_left: pinned until the chip is set or cleared */
 	struct qn_outbound outbound[QUOIT_NTB_WINDOWS];
 	u32 inbound_count;
 	u32 outbound_count;
@@ -158,7 +160,7 @@ void qn_port_put(struct qn_port *port);
 bool qn_client_is_current(struct qn_client *client);
 void qn_signal(struct qn_port *port, u64 bits, bool on_link, struct qn_client *on_dma);
 void qn_signal_locked(struct qn_port *port, u64 bits, bool on_link, struct qn_client *on_dma); /* event_lock */
-/* What it was is for qn_inbound_drop(). */
+/* What it was, unless it is left in the chip, is for qn_inbound_drop(). */
 void qn_inbound_take_out(struct qn_port *port, u32 window, struct qn_inbound *out);
 /* port->alive is held, but not port->lock: it unmaps memory, which takes long. */
 void qn_inbound_drop(struct qn_inbound *inbound);
