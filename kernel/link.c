@@ -194,6 +194,7 @@ static bool stay(struct qn_port *port)
 	down_read(&port->alive);
 	if (port->is_gone)
 		goto release;
+	qn_doorbell_arm_link(port);
 	mutex_lock(&port->lock);
 	stays = next_step(port, hear(port)) == QN_STAY;
 	if (stays)

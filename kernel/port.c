@@ -322,8 +322,9 @@ int qn_inbound_set(struct qn_client *client, const struct quoit_ntb_inbound *wan
 }
 
 /*
- * A bit that fired stays masked until it is cleared: a level interrupt ends with that. Where bits share a vector, one
- * that is set between the read and the mask raises no edge of its own, so what is left is read again.
+ * A bit that fired stays masked until it is cleared, the link's until the link is looked at: a level interrupt ends
+ * with that, and a peer that rings without end costs one interrupt for each time. Where bits share a vector, one that
+ * is set between the read and the mask raises no edge of its own, so what is left is read again.
  *
  * A client's mask is not written to the chip before the bit fires: clients mask and unmask far more often than a bit
  * fires meanwhile, and each access to a register is a round trip to the device.
@@ -337,18 +338,30 @@ static void on_doorbell(void *context, int vector)
 
 	spin_lock_irqsave(&port->event_lock, flags);
 	do {
-		fresh = ntb_db_read(port->ntb) & vector_bits & (port->armed_bits | port->link_bit) & ~bits;
-		if (fresh & ~port->link_bit)
-			ntb_db_set_mask(port->ntb, fresh & ~port->link_bit);
+		fresh = ntb_db_read(port->ntb) & vector_bits & port->armed_bits;
+		if (fresh)
+			ntb_db_set_mask(port->ntb, fresh);
 		port->armed_bits &= ~fresh;
 		bits |= fresh;
 	} while (fresh && hweight64(vector_bits) > 1);
 	qn_signal_locked(port, bits & port->unmasked_bits, false, NULL);
 	spin_unlock_irqrestore(&port->event_lock, flags);
-	if (bits & port->link_bit) {
-		ntb_db_clear(port->ntb, port->link_bit);
+	if (bits & port->link_bit)
 		qn_link_kick(port);
+}
+
+void qn_doorbell_arm_link(struct qn_port *port)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&port->event_lock, flags);
+	if (!(port->armed_bits & port->link_bit)) {
+		ntb_db_clear(port->ntb, port->link_bit);
+		ntb_db_clear_mask(port->ntb, port->link_bit);
+		ntb_db_clear(port->ntb, port->link_bit); /* one that was set meanwhile may raise no edge */
+		port->armed_bits |= port->link_bit;
 	}
+	spin_unlock_irqrestore(&port->event_lock, flags);
 }
 
 static const struct ntb_ctx_ops context_operations = {
@@ -454,14 +467,13 @@ static int port_probe(struct ntb_client *client, struct ntb_dev *ntb)
 	if (error)
 		goto clear_context;
 	ntb_link_enable(ntb, NTB_SPEED_AUTO, NTB_WIDTH_AUTO);
-	ntb_db_clear(ntb, port->link_bit);
-	ntb_db_clear_mask(ntb, port->link_bit);
 	qn_link_kick(port);
 	return 0;
 
 clear_context:
 	ntb_clear_ctx(ntb);
 	cancel_delayed_work_sync(&port->link_work);
+	ntb_db_set_mask(ntb, ntb_db_valid_mask(ntb));
 leave:
 	leave_windows(port);
 	qn_port_put(port);
@@ -475,7 +487,6 @@ static void port_remove(struct ntb_client *ntb_client, struct ntb_dev *ntb)
 	u32 window;
 
 	misc_deregister(&port->misc);
-	ntb_clear_ctx(ntb);
 
 	down_write(&port->alive); /* from here on no call and no fault of a client touches the device */
 	mutex_lock(&port->lock);
@@ -484,12 +495,14 @@ static void port_remove(struct ntb_client *ntb_client, struct ntb_dev *ntb)
 		qn_inbound_take_out(port, window, &old[window]);
 	port->is_gone = true;
 	mutex_unlock(&port->lock);
+	up_write(&port->alive);
+	/* Nothing unmasks a bit any more; without a context, no one would mask it again when it fires. */
+	ntb_db_set_mask(ntb, ntb_db_valid_mask(ntb));
+	ntb_clear_ctx(ntb);
+	cancel_delayed_work_sync(&port->link_work);
 	for (window = 0; window < port->inbound_count; window++)
 		qn_inbound_drop(&old[window]);
-	up_write(&port->alive);
-	cancel_delayed_work_sync(&port->link_work);
 	leave_windows(port);
-	ntb_db_set_mask(ntb, ntb_db_valid_mask(ntb));
 	ntb_link_disable(ntb);
 	for (window = 0; window < port->inbound_count; window++)
 		qn_inbound_drop(&port->left[window]); /* the end of bus mastering is near */

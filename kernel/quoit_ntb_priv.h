@@ -160,6 +160,8 @@ void qn_port_put(struct qn_port *port);
 bool qn_client_is_current(struct qn_client *client);
 void qn_signal(struct qn_port *port, u64 bits, bool on_link, struct qn_client *on_dma);
 void qn_signal_locked(struct qn_port *port, u64 bits, bool on_link, struct qn_client *on_dma); /* event_lock */
+/* The next ring of the peer's module interrupts. Its word is read after that. port->alive */
+void qn_doorbell_arm_link(struct qn_port *port);
 /* What it was, unless it is left in the chip, is for qn_inbound_drop(). */
 void qn_inbound_take_out(struct qn_port *port, u32 window, struct qn_inbound *out);
 /* port->alive is held, but not port->lock: it unmaps memory, which takes long. */
