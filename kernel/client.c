@@ -13,6 +13,7 @@
 #define QN_PEER          0
 #define QN_WINDOW_SHIFT  44
 #define QN_RANGES_MAX    64 /* leases of ranges of one client */
+#define QN_CLIENTS_MAX   1024 /* each interrupt of a port looks at all */
 #define QN_FAULT_BYTES   (2u << 20) /* mapped by one fault */
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
@@ -145,7 +146,7 @@ static void wish(struct qn_port *port, struct qn_holder *holder, bool wishes)
 
 static struct qn_holder *holder_new(void)
 {
-	struct qn_holder *holder = kzalloc(sizeof(*holder), GFP_KERNEL);
+	struct qn_holder *holder = kzalloc(sizeof(*holder), GFP_KERNEL_ACCOUNT);
 
 	if (holder) {
 		kref_init(&holder->ref);
@@ -591,24 +592,30 @@ static void client_free(struct qn_client *client)
 static int client_open(struct inode *inode, struct file *file)
 {
 	struct qn_port *port = container_of(file->private_data, struct qn_port, misc);
-	struct qn_client *client = kzalloc(sizeof(*client), GFP_KERNEL);
+	struct qn_client *client = kzalloc(sizeof(*client), GFP_KERNEL_ACCOUNT);
 	unsigned long flags;
 
 	if (!client)
 		return -ENOMEM;
 	client->own = holder_new();
 	client->holder = client->own;
-	client->sink = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	client->sink = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 	client->inode = qn_inode_new();
 	if (!client->own || !client->sink || !client->inode) {
 		client_free(client);
 		return -ENOMEM;
 	}
-	kref_get(&port->ref); /* misc_open() excludes misc_deregister() */
 	client->port = port;
 	init_waitqueue_head(&client->waiters);
 	mutex_init(&client->dma_lock);
 	mutex_lock(&port->lock);
+	if (port->client_count >= QN_CLIENTS_MAX) {
+		mutex_unlock(&port->lock);
+		client_free(client);
+		return -EUSERS;
+	}
+	port->client_count++;
+	kref_get(&port->ref); /* misc_open() excludes misc_deregister() */
 	spin_lock_irqsave(&port->event_lock, flags);
 	list_add(&client->node, &port->clients);
 	spin_unlock_irqrestore(&port->event_lock, flags);
@@ -630,6 +637,7 @@ static int client_release(struct inode *inode, struct file *file)
 	down_read(&port->alive);
 	mutex_lock(&port->lock);
 	holder_leave(port, client->holder, old);
+	port->client_count--;
 	spin_lock_irqsave(&port->event_lock, flags);
 	list_del(&client->node);
 	spin_unlock_irqrestore(&port->event_lock, flags);

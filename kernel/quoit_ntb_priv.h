@@ -89,6 +89,7 @@ struct qn_port {
 	bool is_gone;
 	struct mutex lock;
 	struct list_head clients;
+	u32 client_count;
 	struct qn_inbound inbound[QUOIT_NTB_WINDOWS];
 	struct qn_inbound left[QUOIT_NTB_WINDOWS]; /* taken back, but is_left: pinned until the chip is set or cleared */
 	struct qn_outbound outbound[QUOIT_NTB_WINDOWS];

@@ -2,12 +2,12 @@
 /*
  * quoit_ntb.h - one port of an NTB link for user space: /dev/ntbN.
  *
- * An open file is a client of the port. Clients share the port by leases: a client uses only the doorbell bits and the
- * outbound windows' ranges that it leased, and no two clients hold the same bit or byte. A client may join another one
- * (QUOIT_NTB_JOIN): then both have the same leases, inbound translations and wish for the link, for example the
- * processes of a job; eventfds, DMA and the accepted epoch stay each client's own. What a client holds (eventfds,
- * pinned memory, DMA under way) is released when its last descriptor is closed, however its process ended; what it has
- * in common with others, with the last of them.
+ * An open file is a client of the port; more than 1024 it does not take (EUSERS). Clients share the port by leases: a
+ * client uses only the doorbell bits and the outbound windows' ranges that it leased, and no two clients hold the
+ * same bit or byte. A client may join another one (QUOIT_NTB_JOIN): then both have the same leases, inbound
+ * translations and wish for the link, for example the processes of a job; eventfds, DMA and the accepted epoch stay
+ * each client's own. What a client holds (eventfds, pinned memory, DMA under way) is released when its last
+ * descriptor is closed, however its process ended; what it has in common with others, with the last of them.
  *
  * Link and epoch: the link is up while clients at both ends want it, the cable carries and the peer's kernel is alive;
  * the modules of both ends find that out, for which they keep one scratchpad and one doorbell bit. The epoch counts the
