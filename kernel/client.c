@@ -518,7 +518,9 @@ static vm_fault_t outbound_fault(struct vm_fault *fault)
 	down_read(&port->alive);
 	filemap_invalidate_lock_shared(client->inode->i_mapping);
 	if (port->is_gone || !qn_client_is_current(client)) {
-		result = vmf_insert_pfn(vma, fault->address & PAGE_MASK, page_to_pfn(client->sink));
+		/* As memory, not as the aperture: past the caches other contents may stand there than its zeroes. */
+		result = vmf_insert_pfn_prot(vma, fault->address & PAGE_MASK, page_to_pfn(client->sink),
+					     vm_get_page_prot(vma->vm_flags));
 		goto release;
 	}
 	pfn = (port->outbound[window].address >> PAGE_SHIFT) +
@@ -570,7 +572,7 @@ static int client_mmap(struct file *file, struct vm_area_struct *vma)
 	if (!is_leased)
 		return -EPERM;
 	vm_flags_set(vma, VM_IO | VM_PFNMAP | VM_DONTEXPAND | VM_DONTDUMP | VM_DONTCOPY);
-	vma->vm_page_prot = pgprot_writecombine(vma->vm_page_prot);
+	vma->vm_page_prot = pgprot_decrypted(pgprot_writecombine(vma->vm_page_prot));
 	vma->vm_ops = &outbound_operations;
 	return 0;
 }
