@@ -9,6 +9,7 @@
 #include "quoit_ntb_priv.h"
 
 #define QN_MEMORY_BYTES_MAX (1ull << 40)
+#define QN_BATCH            4096ul /* pages pinned with interrupts off, or unpinned, in one go */
 
 struct qn_memory {
 	struct kref ref;
@@ -34,12 +35,23 @@ static int charge(struct mm_struct *mm, unsigned long page_count)
 	return -ENOMEM;
 }
 
+static void unpin_all(struct page **pages, unsigned long count, bool is_dirty)
+{
+	unsigned long done, now;
+
+	for (done = 0; done < count; done += now) {
+		now = min(count - done, QN_BATCH);
+		unpin_user_pages_dirty_lock(pages + done, now, is_dirty);
+		cond_resched();
+	}
+}
+
 static void memory_release(struct kref *ref)
 {
 	struct qn_memory *memory = container_of(ref, struct qn_memory, ref);
 
 	if (memory->pages) {
-		unpin_user_pages_dirty_lock(memory->pages, memory->page_count, true);
+		unpin_all(memory->pages, memory->page_count, true);
 		uncharge(memory->mm, memory->page_count);
 		mmdrop(memory->mm);
 		kvfree(memory->pages);
@@ -105,7 +117,7 @@ static int pin(struct qn_memory *memory, u64 address)
 		goto uncharge_mm;
 	}
 	while (pinned < count) {
-		long now = pin_user_pages_fast(address + (pinned << PAGE_SHIFT), count - pinned,
+		long now = pin_user_pages_fast(address + (pinned << PAGE_SHIFT), min(count - pinned, QN_BATCH),
 					       FOLL_WRITE | FOLL_LONGTERM, memory->pages + pinned);
 		if (now <= 0) {
 			error = now ? now : -EFAULT;
@@ -116,6 +128,7 @@ static int pin(struct qn_memory *memory, u64 address)
 			error = -EINTR;
 			goto unpin;
 		}
+		cond_resched();
 	}
 	memory->page_count = count;
 	memory->mm = mm;
@@ -123,7 +136,7 @@ static int pin(struct qn_memory *memory, u64 address)
 	return 0;
 
 unpin:
-	unpin_user_pages(memory->pages, pinned);
+	unpin_all(memory->pages, pinned, false);
 	kvfree(memory->pages);
 	memory->pages = NULL;
 uncharge_mm:
