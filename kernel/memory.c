@@ -193,6 +193,8 @@ int qn_memory_map(struct qn_memory *memory, u64 offset, u64 bytes, struct device
 {
 	int error;
 
+	if (device_iommu_mapped(dev) && bytes - 1 > dma_get_seg_boundary(dev)) /* the mapping would have gaps */
+		return -EADDRNOTAVAIL;
 	*mapping = (struct qn_mapping){ .dev = dev };
 	error = sg_alloc_table_from_pages(&mapping->table, memory->pages + (offset >> PAGE_SHIFT), bytes >> PAGE_SHIFT, 0,
 					  bytes, GFP_KERNEL);

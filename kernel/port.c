@@ -452,6 +452,7 @@ static int port_probe(struct ntb_client *client, struct ntb_dev *ntb)
 		return error;
 	find_windows(port);
 	dma_set_max_seg_size(&ntb->pdev->dev, UINT_MAX);
+	dma_set_seg_boundary(&ntb->pdev->dev, ULONG_MAX); /* else an IOMMU's mapping has gaps at each 4 GiB */
 	qn_link_init(port);
 	ntb_db_set_mask(ntb, ntb_db_valid_mask(ntb));
 	error = ntb_set_ctx(ntb, port, &context_operations);
