@@ -46,7 +46,7 @@ static u32 echo_of(u32 word)
 
 static void take_nonce(struct qn_link *link)
 {
-	link->own = link->own % QN_NONCE_MASK + 1;
+	link->own = link->own % (QN_NONCE_MASK - 1) + 1; /* never all ones: that word says that nobody answers */
 }
 
 void qn_link_kick(struct qn_port *port)
