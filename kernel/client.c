@@ -179,6 +179,7 @@ static void release_at_port(struct qn_port *port, struct qn_holder *holder, stru
 static void holder_leave(struct qn_port *port, struct qn_holder *holder, struct qn_inbound *old)
 {
 	struct qn_range *range, *next;
+	unsigned long flags;
 
 	if (--holder->client_count)
 		return;
@@ -186,7 +187,9 @@ static void holder_leave(struct qn_port *port, struct qn_holder *holder, struct 
 	list_for_each_entry_safe(range, next, &holder->ranges, node)
 		kfree(range);
 	INIT_LIST_HEAD(&holder->ranges);
+	spin_lock_irqsave(&port->event_lock, flags);
 	holder->bits = 0;
+	spin_unlock_irqrestore(&port->event_lock, flags);
 }
 
 static void holder_free(struct kref *ref)
@@ -469,7 +472,7 @@ static long join_file(struct qn_client *client, s32 fd)
 		return -EBADF;
 	if (file->f_op == &qn_port_file_operations) {
 		mutex_lock(&client->port->lock);
-		result = join(client, file->private_data);
+		result = client->port->is_gone ? -ENODEV : join(client, file->private_data);
 		mutex_unlock(&client->port->lock);
 	}
 	fput(file);

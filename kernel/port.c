@@ -381,7 +381,9 @@ static void find_windows(struct qn_port *port)
 	for (i = 0; i < port->outbound_count; i++) {
 		struct qn_outbound *outbound = &port->outbound[i];
 
-		if (ntb_peer_mw_get_addr(ntb, i, &outbound->address, &outbound->bytes))
+		/* What is not on a page would be mapped with what is beside it (ntb_hw_epf: doorbells). */
+		if (ntb_peer_mw_get_addr(ntb, i, &outbound->address, &outbound->bytes) ||
+		    !PAGE_ALIGNED(outbound->address))
 			*outbound = (struct qn_outbound){ 0 };
 		/* Else mappings by clients would be uncached, not write-combined. Without it they are only slower. */
 		if (outbound->bytes && !arch_io_reserve_memtype_wc(outbound->address, outbound->bytes))

@@ -32,6 +32,8 @@
 
 #include "quoit_ntb.h"
 
+static_assert(BITS_PER_LONG == 64); /* a page offset holds the window's number */
+
 struct qn_memory;
 
 /* A range of memory as one device sees it: one run of bus addresses. */
