@@ -363,6 +363,8 @@ def judge_registers(folder, most):
 
 def judge(texts, test):
     is_good = not test.says or bool(re.search(test.says, texts["host0"]))
+    if not is_good:
+        print(f"host0 has not said {test.says}")
     for name, text in texts.items():
         if name in test.dead:
             continue
@@ -370,8 +372,13 @@ def judge(texts, test):
         begin = next((i for i, line in enumerate(lines) if "iommu" in line), 0)
         print(f"--- {name}")
         print("\n".join(lines[begin:]))
-        is_good &= test.has_iommu == any(line.startswith("iommu dmar") for line in lines)
-        is_good &= "status 0" in lines and "unloaded 0" in lines and not any(line.startswith("kernel: ") for line in lines)
+        faults = {"the IOMMU": test.has_iommu != any(line.startswith("iommu dmar") for line in lines),
+                  "the status": "status 0" not in lines,
+                  "the end of the modules": "unloaded 0" not in lines,
+                  "the kernel's log": any(line.startswith("kernel: ") for line in lines)}
+        for what in (what for what, is_wrong in faults.items() if is_wrong):
+            print(f"{name} failed by {what}")
+            is_good = False
     return is_good
 
 
@@ -462,18 +469,18 @@ def runs_program(bed):
 def cut_at_random(bed):
     """Mostly one cable at a time, now and then two, out for up to two seconds. While two are out no host reaches all."""
     seed = int(os.environ.get("QUOIT_VM_SEED", time.time_ns() % 1000000))
-    chance, cuts = random.Random(seed), 0
+    chance, cuts = random.Random(seed), [0] * len(bed.devices)
     print(f"cuts: QUOIT_VM_SEED={seed}", flush=True)
     while not bed.is_over.wait(1):
-        while runs_program(bed):
-            links = chance.sample(range(len(bed.devices)), 2 if chance.random() < 0.2 else 1)
+        while runs_program(bed) and not bed.is_over.is_set():
+            links = chance.sample(range(len(cuts)), 2 if chance.random() < 0.2 else 1)
             for is_in in (False, True):
                 for link in links:
                     bed.set_cable(link, is_in)
+                    cuts[link] += not is_in
                 if bed.is_over.wait(chance.uniform(1, 4) if is_in else chance.uniform(0.2, 2)):
-                    return
-            cuts += len(links)
-            print(f"cuts: {cuts}", flush=True)
+                    break
+    print(f"cuts of each link: {cuts}", flush=True)
 
 
 LAST = f"host{HOSTS - 1}"
@@ -486,15 +493,17 @@ def power_off(bed):
         print(f"{LAST} is off", flush=True)
 
 
-# Rates of Ethernet devices: host 1 serves, host 0 sends three times.
-IPERF = """
-RUNS="1 2 3"
+# Rates of Ethernet devices: host 1 serves, host 0 sends as often.
+IPERF_RUNS = 3
+IPERF = f"""
+RUNS="$(seq {IPERF_RUNS})"
+""" + """
 if [ $HOST = 1 ]; then
     for i in $RUNS; do iperf3 -s -1 > /tmp/iperf; done
 else
     for i in $RUNS; do
         for try in $(seq 60); do iperf3 -c $PEER -t 6 -f m > /tmp/iperf 2>&1 && break; sleep 1; done
-        awk '/receiver/ { print "rate " $7 " Mbit/s" }' /tmp/iperf
+        awk '/receiver/ { print "rate " $7 " Mbit/s"; found = 1 } END { exit !found }' /tmp/iperf || cat /tmp/iperf
     done
 fi
 """
@@ -504,6 +513,7 @@ quoit ring join --host $HOST --hosts $HOSTS > /tmp/ring 2>&1 &
 keeper=$!
 PEER=10.77.0.$((2 - HOST))
 until ping -c 1 -W 5 $PEER 2> /dev/null | grep -q ' 0% packet loss'; do sleep 1; done
+echo "MTU $(cat /sys/class/net/quoit0/mtu)"
 """ + IPERF + """
 sleep 2
 quoit ring down
@@ -515,7 +525,7 @@ sleep 4 # ntb_transport: its link comes up twice
 ifconfig eth0 10.79.0.$((HOST + 1)) netmask 255.255.255.0 up
 PEER=10.79.0.$((2 - HOST))
 until ping -c 1 -W 5 $PEER 2> /dev/null | grep -q ' 0% packet loss'; do sleep 1; done
-cat /sys/class/net/eth0/mtu
+echo "MTU $(cat /sys/class/net/eth0/mtu)"
 """ + IPERF + """
 sleep 2
 ifconfig eth0 down
@@ -607,11 +617,16 @@ def compare(build):
     for name in ("netdev", "ethernet"):
         is_good, texts = run_test(name, build, [])
         found = sorted(float(rate) for rate in re.findall(r"^rate ([0-9.]+) Mbit/s", texts["host0"], re.MULTILINE))
-        if not is_good or not found:
+        if not is_good or len(found) != IPERF_RUNS:
+            print(f"{name}: no comparison; {len(found)} of {IPERF_RUNS} runs of iperf3 ended: {found} Mbit/s")
             return False
-        rates[name] = found[len(found) // 2]
-    ratio = rates["ethernet"] / rates["netdev"]
-    print(f"our Ethernet device {rates['ethernet']:.0f} Mbit/s, ntb_netdev {rates['netdev']:.0f} Mbit/s: {ratio:.1f} x")
+        rates[name] = found
+    medians = {name: found[IPERF_RUNS // 2] for name, found in rates.items()}
+    ratio = medians["ethernet"] / medians["netdev"]
+    for name, found in rates.items():
+        print(f"{name}: {' '.join(f'{rate:.1f}' for rate in found)} Mbit/s")
+    print(f"our Ethernet device {medians['ethernet']:.1f} Mbit/s, ntb_netdev {medians['netdev']:.1f} Mbit/s, by the medians: "
+          f"{ratio:.1f} x, at least {RATIO_LEAST}")
     return ratio >= RATIO_LEAST
 
 
@@ -620,6 +635,7 @@ def main():
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))
     check_bed()
     is_good = compare(build) if name == "compare" else run_test(name, build, arguments)[0]
+    print(f"{name}: {'passed' if is_good else 'failed'}")
     return 0 if is_good else 1
 
 
