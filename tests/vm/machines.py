@@ -37,6 +37,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 KERNEL = os.path.join(HERE, "../../kernel")
 BED = os.environ.get("QUOIT_VM_BED", "/var/cache/quoit-vm")
 MEMORY_MIB = int(os.environ.get("QUOIT_VM_MEMORY", "256"))
+# Debian's kernel then tells in its log of memory that is used after it was freed, or written past its end.
+GUARDS = "kfence.sample_interval=5 slab_debug=FZP page_poison=1"
 LIMIT_S = 420
 NICE = 10
 NAPS = 3000  # of port_pair.c
@@ -122,7 +124,7 @@ echo "booted $(cut -d' ' -f1 /proc/uptime) s, Linux $(uname -r)"
 sh /run.sh; echo "status $?"
 grep -q quoit_ntb /modules || > /modules # ntb_transport warns of an address that it unmaps when it is unloaded
 failed=0; for m in $(tac /modules); do rmmod $m || failed=1; done; echo "unloaded $failed"
-dmesg | grep -E 'WARNING|BUG|Oops|Call Trace|lockdep|quoit_ntb:' | sed 's/^/kernel: /'
+dmesg | grep -A 30 -E 'WARNING|BUG|Oops|Call Trace|lockdep|quoit_ntb:' | sed 's/^/kernel: /'
 echo "ended"
 poweroff -f
 """
@@ -195,6 +197,7 @@ class Test:
     script: str
     machines: dict  # name -> (ends of links, in the order of /dev/ntbN; link l has the ends 2l and 2l + 1), options
     has_iommu: bool = False
+    is_guarded: bool = False  # by GUARDS
     window_mib: int = 1
     is_mapped: bool = False  # windows are mappings, not messages
     has_network: bool = False  # host0 reaches each other machine hN by a network of their own, 10.78.N.1 to 10.78.N.2
@@ -251,6 +254,7 @@ class Bed:
         ends, options = self.test.machines[name]
         preload = os.path.join(self.build, "lib/vm_window_map.so") if self.test.is_mapped else None
         memory = "intel_iommu=on,sm_off" if self.test.has_iommu else "hugepages=8"
+        guards = GUARDS if self.test.is_guarded else ""
         command = qemu(preload) + [
             "-M", "q35,memory-backend=mem,kernel-irqchip=split",
             "-accel", os.environ.get("QUOIT_VM_ACCEL", "tcg,thread=multi"),
@@ -258,7 +262,7 @@ class Bed:
             "-object", f"memory-backend-memfd,id=mem,size={MEMORY_MIB}M,share=on",
             "-chardev", f"file,id=console,path={self.folder}/{name}.log,append=on", "-serial", "chardev:console",
             "-kernel", os.path.join(BED, "vmlinuz"), "-initrd", f"{self.folder}/system",
-            "-append", f"console=ttyS0 quiet panic=-1 no_timer_check {memory} {options}"]
+            "-append", f"console=ttyS0 quiet panic=-1 no_timer_check {memory} {guards} {options}"]
         if self.test.has_iommu:
             command += ["-device", "intel-iommu,intremap=on,caching-mode=on"]
         sockets = [self.socket(end) for end in ends]
@@ -544,13 +548,14 @@ TESTS = {
     "contract_dma": Test(["vm_port_dma_test"], "vm_port_dma_test $ARGS", BOTH, engine=LATE, modules=DMA_MODULES),
     "stress": Test(["vm_port_stress_test"], "vm_port_stress_test $ARGS", BOTH),
     "pair": Test(["vm_port_pair"], "vm_port_pair /dev/ntb0 $END", PAIR, registers_max=2 * NAPS + 6000),
-    "beside": Test(["vm_port_beside"], "vm_port_beside /dev/ntb0 /dev/ntb1", BOTH, has_iommu=True, window_mib=32,
-                   map_late_us=200, faults=pull_when_asked),
+    "beside": Test(["vm_port_beside"], "vm_port_beside /dev/ntb0 /dev/ntb1", BOTH, has_iommu=True, is_guarded=True,
+                   window_mib=32, map_late_us=200, faults=pull_when_asked),
     "dma": Test(["vm_port_dma"], "vm_port_dma /dev/ntb0 $END late failing", PAIR, engine=SLOW, modules=DMA_MODULES),
     "dma_fast": Test(["vm_port_dma"], "vm_port_dma /dev/ntb0 $END", PAIR, engine=[], modules=DMA_MODULES),
-    "dma_fuzz": Test(["vm_port_fuzz"], "vm_port_fuzz /dev/ntb0 /dev/ntb1 $ARGS", BOTH, engine=SLOW, modules=DMA_MODULES),
+    "dma_fuzz": Test(["vm_port_fuzz"], "vm_port_fuzz /dev/ntb0 /dev/ntb1 $ARGS", BOTH, is_guarded=True, engine=SLOW,
+                     modules=DMA_MODULES),
     "copy": Test(["vm_port_copy"], "vm_port_copy $ARGS", BOTH, window_mib=4, is_mapped=True),
-    "fuzz": Test(["vm_port_fuzz"], "vm_port_fuzz /dev/ntb0 /dev/ntb1 $ARGS", BOTH, has_iommu=True),
+    "fuzz": Test(["vm_port_fuzz"], "vm_port_fuzz /dev/ntb0 /dev/ntb1 $ARGS", BOTH, has_iommu=True, is_guarded=True),
     "ring2": Test(RING_PROGRAMS, RING, ring(2), has_iommu=True, window_mib=4, is_mapped=True),
     "ring3": Test(RING_PROGRAMS, RING, ring(3), has_iommu=True, window_mib=4, is_mapped=True),
     "flap": Test(RING_PROGRAMS, RING, ring(3), has_iommu=True, window_mib=4, is_mapped=True, faults=flap),
