@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: to open a driver reads little, above all not the kernel's symbols, which takes longer than all else of a start;
- * and libfabric wakes itself through pipes, while pairs of sockets of anybody else stay what they are. Method: what the
- * kernel counts of this process' reads, around the first look at the networks of a driver; the descriptors of an end;
- * the driver's own socketpair(), called from here. */
+ * and libfabric wakes itself through pipes, while pairs of sockets of anybody else stay what they are, and so does
+ * time. Method: what the kernel counts of this process' reads, around the first look at the networks of a driver; the
+ * descriptors of an end; the driver's own socketpair() and gettimeofday(), called from here. */
 #include "net/driver.h"
 
 #include <dlfcn.h>
@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -85,21 +86,47 @@ static void test_an_end_wakes_itself_through_pipes(void **state)
     quoit_net_close(net);
 }
 
-static void test_pairs_of_others_stay_sockets(void **state)
+/* The driver's shared object; the caller closes it. Skips the test where there is no libfabric. */
+static void *open_object(void)
 {
-    char problem[QUOIT_NET_PROBLEM_BYTES], word[4] = "";
+    char problem[QUOIT_NET_PROBLEM_BYTES];
     const struct quoit_net_driver *driver = quoit_net_driver_open("ofi", problem);
     Dl_info about;
-    int fds[2];
-    (void)state;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     skip(); /* as above */
 #endif
     if (!driver)
-        skip(); /* there is no libfabric */
+        skip();
     assert_int_not_equal(dladdr(driver, &about), 0);
     void *object = dlopen(about.dli_fname, RTLD_NOW | RTLD_NOLOAD);
     assert_non_null(object);
+    return object;
+}
+
+/* Only psm's is another one. */
+static void test_the_time_of_others_stays(void **state)
+{
+    (void)state;
+#if defined(__x86_64__)
+    void *object = open_object();
+    __typeof__(&gettimeofday) time_of_day = (__typeof__(&gettimeofday))dlsym(object, "gettimeofday");
+    assert_true(time_of_day != gettimeofday);
+    struct timeval before, now, after;
+    assert_int_equal(gettimeofday(&before, NULL), 0);
+    assert_int_equal(time_of_day(&now, NULL), 0);
+    assert_int_equal(gettimeofday(&after, NULL), 0);
+    assert_false(timercmp(&now, &before, <));
+    assert_false(timercmp(&now, &after, >));
+    dlclose(object);
+#endif
+}
+
+static void test_pairs_of_others_stay_sockets(void **state)
+{
+    char word[4] = "";
+    int fds[2];
+    (void)state;
+    void *object = open_object();
     __typeof__(&socketpair) pair = (__typeof__(&socketpair))dlsym(object, "socketpair");
     assert_true(pair != socketpair);
     assert_int_equal(pair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
@@ -119,6 +146,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_opening_reads_little),
         cmocka_unit_test(test_an_end_wakes_itself_through_pipes),
+        cmocka_unit_test(test_the_time_of_others_stays),
         cmocka_unit_test(test_pairs_of_others_stay_sockets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 RSH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "rsh.py")
@@ -54,6 +55,17 @@ class Namespaces:
                                       stdout=subprocess.PIPE, text=True)
             cls.addClassCleanup(cls.end, server)
             server.stdout.readline()
+
+    @classmethod
+    def entering(cls):
+        """A remote shell that enters the namespace of an address by itself."""
+        file = tempfile.NamedTemporaryFile("w", delete=False)
+        cls.addClassCleanup(os.unlink, file.name)
+        cases = "".join(f"{address}) name={name};; " for address, name in zip(cls.addresses, cls.names))
+        with file:
+            file.write(f'#!/bin/sh\ncase $1 in {cases}esac\nshift\nexec ip netns exec $name sh -c "$*"\n')
+        os.chmod(file.name, 0o755)
+        return file.name
 
     @staticmethod
     def end(server):
