@@ -2,8 +2,8 @@
 /* Broadcast. Small data: the root writes it into a slot of its leader and returns; slots travel from leader to leader,
  * round the ring or, over a network, along a tree.
  * Large data: from leader to leader in chunks, one half in each direction, each chunk directly into the leader's dest
- * and forwarded while the next one arrives; the members of a group copy from the root's source or from their leader's
- * dest. */
+ * and forwarded while the next one arrives, or, over a network where that is sooner there, whole along the tree; the
+ * members of a group copy from the root's source or from their leader's dest. */
 #include "base/assert.h"
 #include "coll/team.h"
 
@@ -13,6 +13,9 @@
 #define CHUNK_BYTES                                                                                                    \
     65536u /* large enough to hide the cost of a flag, small enough to fill the pipeline around a ring                 \
             * early */
+
+/* What a network carries in the latency of a message: 10 us at 6.5 GB/s. */
+#define LATENCY_BYTES 65536u
 
 struct broadcast {
     uint64_t offset_dest;
@@ -148,6 +151,32 @@ static void relay(struct quoit_team_state *team, const struct broadcast *broadca
     }
 }
 
+/* Whether data of this size is sooner with all hosts along a tree, whose sender has it each time as a whole, than round
+ * the hosts, where it meets as many latencies as there are hosts. Both in bytes: of what is sent one after the other,
+ * and of latencies, those of the meeting before included. */
+static bool takes_tree(const struct quoit_team_state *team, size_t bytes)
+{
+    if (team->has_links)
+        return false;
+    uint64_t rounds = quoit_schedule_dissemination_rounds(team->host_count), hops = team->host_count - 1;
+    uint64_t half = (bytes + 1) / 2, chunk_count = (half + CHUNK_BYTES - 1) / CHUNK_BYTES;
+    uint64_t chunk = half < CHUNK_BYTES ? half : CHUNK_BYTES;
+    return rounds * (bytes + 2 * LATENCY_BYTES) <
+           LATENCY_BYTES + hops * (chunk + LATENCY_BYTES) + (2 * chunk_count - 1) * chunk;
+}
+
+/* The leader's part of a large broadcast along the tree. */
+static void pass_down(struct quoit_team_state *team, const struct broadcast *broadcast)
+{
+    const char *dest = quoit_coll_address(team->fabric, broadcast->offset_dest);
+    const struct quoit_team_message message = {.offset = broadcast->offset_dest,
+                                               .source = broadcast->source ? broadcast->source : dest,
+                                               .bytes = broadcast->bytes};
+    if (broadcast->spread.does_receive)
+        receive(team, broadcast);
+    send_on(team, broadcast, &message);
+}
+
 /* Only the member whose memory the group reads waits for the others: the root, on other hosts the leader. */
 static void say_read(struct quoit_team_state *team, const struct broadcast *broadcast)
 {
@@ -168,13 +197,20 @@ static void broadcast_large(struct quoit_team_state *team, const struct broadcas
     if (broadcast->is_root)
         publish(team);
     if (team->is_leader && team->host_count > 1) {
-        /* The neighbours' leaders are inside, so their dests may be written. */
+        /* The leaders to whom this one sends are inside, so their dests may be written. */
         static const struct quoit_team_message nothing;
         const struct quoit_team_message *const ready[QUOIT_TRAVEL_COUNT] = {&nothing, &nothing};
-        quoit_team_round(team, ready);
+        bool is_tree = takes_tree(team, broadcast->bytes);
+        if (is_tree)
+            quoit_team_before_exchange(team);
+        else
+            quoit_team_round(team, ready);
         if (!broadcast->spread.does_receive)
             await_published(team);
-        relay(team, broadcast);
+        if (is_tree)
+            pass_down(team, broadcast);
+        else
+            relay(team, broadcast);
         if (broadcast->spread.does_receive)
             publish(team);
     }

@@ -179,6 +179,17 @@ static void reduce_around_hosts(struct quoit_team_state *team, struct reduce *re
     quoit_team_phase(team, NULL, NULL); /* no member reads the leader's dest any more */
 }
 
+/* Whether the hosts' results reach all in slices, each combined by every leader, or travel round the hosts. Over a
+ * network several slices take fewer rounds than that up to here; they carry more, so half as many count. */
+static bool goes_in_slices(const struct quoit_team_state *team, size_t bytes)
+{
+    if (bytes > team->space.gather_bytes || team->host_count == 1)
+        return bytes <= team->space.gather_bytes;
+    size_t slice_bytes = quoit_team_slice_bytes(team), slice_count = (bytes + slice_bytes - 1) / slice_bytes;
+    return slice_count == 1 ||
+           (!team->has_links && slice_count * quoit_schedule_dissemination_rounds(team->host_count) < team->host_count);
+}
+
 void quoit_coll_reduce(struct quoit_team_state *team, uint64_t offset_dest, uint64_t offset_source, size_t count,
                        size_t element_bytes, quoit_combine *combine, const char *call)
 {
@@ -191,7 +202,7 @@ void quoit_coll_reduce(struct quoit_team_state *team, uint64_t offset_dest, uint
     quoit_team_enter(team, call, bytes * team->local_count);
     team->open_bytes = 0;
     team->gather_turn++;
-    if (bytes > team->space.gather_bytes || (team->host_count > 1 && bytes > quoit_team_slice_bytes(team))) {
+    if (!goes_in_slices(team, bytes)) {
         if (team->host_count == 1)
             reduce_on_host(team, &reduce);
         else

@@ -96,6 +96,7 @@ def test_model_beside_simulator(folder):
     check_near(table("--network", path, "--hosts", hosts, "--bytes", "64K"), 9)
     if not IS_LARGE:
         check_near(table("--network", path, "--hosts", "2,5,6,16", "--bytes", "1M"), 9)
+        check_near(table("--network", path, "--hosts", "16,33,64", "--bytes", "4K"), 9)
         check_near(table("--network", path, "--hosts", "2,4,6", "--bytes", "64K", "--processors", "2"), 9)
 
 

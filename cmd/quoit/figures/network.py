@@ -12,10 +12,24 @@ from simulator import Book, Failed, Simulator
 
 CALLS = 16          # of a batch of quoit perf, before its barrier
 SMALL_BYTES = 8
-SLOT_BYTES, GATHER_BYTES, TABLE_BYTES, INBOUND_BYTES, CHUNK_BYTES = 4096, 8192, 32768, 32768, 65536  # src/coll: team.c, broadcast.c
+# src/coll: team.c, broadcast.c
+SLOT_BYTES, SLOTS_BYTES, GATHER_BYTES, TABLE_BYTES, INBOUND_BYTES = 4096, 32768, 8192, 32768, 32768
+CHUNK_BYTES, LATENCY_BYTES = 65536, 65536
 ROUNDS_HOSTS_MAX = 5
 COLLECTIVES = ("barrier", "broadcast", "reduce", "fcollect", "alltoall")
 HEAD = "times of a call in us: model, simulated (simulated over model), measured (measured over model)"
+
+
+def rounds_of(hosts):
+    return (hosts - 1).bit_length()
+
+
+def takes_tree(hosts, size):
+    """Of a large broadcast: broadcast.c."""
+    half = -(-size // 2)
+    chunks, chunk = -(-half // CHUNK_BYTES), min(half, CHUNK_BYTES)
+    return rounds_of(hosts) * (size + 2 * LATENCY_BYTES) < \
+        LATENCY_BYTES + (hosts - 1) * (chunk + LATENCY_BYTES) + (2 * chunks - 1) * chunk
 
 
 class Model:
@@ -79,21 +93,50 @@ class Model:
             held *= 2
         return max(arrival.values())
 
+    def trees(self, hosts, size):
+        """Calls of a large broadcast, each a dissemination and a tree, and a barrier: hosts that are done go on."""
+        now, free = [0] * hosts, [0] * hosts
+
+        def send(host, bytes_):
+            now[host] += self.overhead
+            start = max(now[host], free[host])
+            free[host] = start + self.occupied(bytes_)
+            return start + self.latency + self.byte * bytes_
+
+        def meet():
+            for i in range(rounds_of(hosts)):
+                arrivals = [send(host, 0) for host in range(hosts)]
+                now[:] = [max(now[host], arrivals[host - (1 << i)]) for host in range(hosts)]
+        for _ in range(CALLS):
+            meet()
+            for i in range(rounds_of(hosts)):
+                for host in range(min(1 << i, hosts - (1 << i))):
+                    to = host + (1 << i)
+                    now[to] = max(now[to], send(host, size))
+        meet()
+        messages = hosts * rounds_of(hosts) * (CALLS + 1)
+        return max(*now, self.work(messages, 0) + self.work(CALLS * (hosts - 1), size))
+
     def broadcast(self, hosts, size):
         if size <= SLOT_BYTES:
-            messages = max(1, (hosts - 1).bit_length())
-            turn = max(messages * self.step(size), self.work(hosts - 1, size))
-            return ((CALLS - 1) * turn + max(self.tree(hosts, size), turn) + self.barrier(hosts)) / CALLS
-        half = size / 2
+            turn = max(rounds_of(hosts) * self.step(size), self.work(hosts - 1, size))
+            # When all slots have been used a barrier comes first.
+            batches = -(-CALLS // (SLOTS_BYTES // (-(-size // 64) * 64)))
+            return ((CALLS - batches) * turn + batches * (max(self.tree(hosts, size), turn) + self.barrier(hosts))) / CALLS
+        half = -(-size // 2)
         chunks = -(-half // CHUNK_BYTES)
         chunk = half / chunks
+        if takes_tree(hosts, size):
+            return self.trees(hosts, size) / CALLS
         # The last chunk of the root, which sends both halves in turn, and its way round.
         relay = (2 * chunks - 1) * self.step(chunk) + (hosts - 1) * self.one(chunk)
         return self.both(hosts, 0) + max(relay, self.work(2 * chunks * (hosts - 1), chunk)) + self.barrier(hosts) / CALLS
 
     def reduce(self, hosts, size):
-        if size <= min(GATHER_BYTES, TABLE_BYTES // hosts // 8 * 8):
-            return self.exchange(hosts, size) + self.barrier(hosts) / CALLS
+        slice_size = TABLE_BYTES // hosts // 8 * 8
+        slices = -(-size // slice_size)
+        if size <= GATHER_BYTES and (slices == 1 or slices * rounds_of(hosts) < hosts):
+            return slices * self.exchange(hosts, size / slices) + self.barrier(hosts) / CALLS
         piece = INBOUND_BYTES * hosts * 2
         sizes = [piece] * (size // piece) + ([size % piece] if size % piece else [])
         return sum(2 * (hosts - 1) * self.both(hosts, one / hosts / 2) for one in sizes) + self.barrier(hosts) / CALLS
