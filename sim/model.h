@@ -53,7 +53,7 @@
     X(link_ps_per_byte, 160, 168, "wire time of a byte, one direction of a link: 6.25 GB/s",                           \
       "[pcie-e2e] with 128 bytes of payload, the least that hosts agree on, 56.67 Gbit/s of a PCIe 3.0 x8 link are "   \
       "left for packets; [pcie-an708] 24 bytes of each are header and framing: 5.97 GB/s",                             \
-      "22/4a: raw link over 6000 MB/s at 1 MB")                                                                        \
+      "22/4a: raw link over 6000 MB/s at 1 MB, one pair alone; kept for all hosts at once")                            \
     X(link_latency_ns, 700, 525, "from the last byte on the wire to the neighbour's memory",                           \
       "[pex8749] 126 ns a chip, two on the way; [pcie-e2e] half of a DMA read of 547 ns",                              \
       "the first estimate, kept (PEACH2 measured 800 ns); 22/5 changes with it")                                       \
@@ -76,8 +76,9 @@
       "[pcie-e2e] two DMA reads of 547 ns, descriptor and data", "")                                                   \
     X(dma_descriptor_ns, 500, 547, "from the last byte of a descriptor to the first of the next",                      \
       "[pcie-e2e] one DMA read, as by an engine that fetches one descriptor at a time", "19/8: 20-30 Gbit/s")          \
-    X(dma_ps_per_byte, 162, 0, "the engine's reading of memory: 6.17 GB/s",                                            \
-      "[pex8749] the engine is as fast as its port", "22/4a: raw link over 6000 MB/s at 1 MB")                         \
+    X(dma_ps_per_byte, 142, 0, "the engine's reading of memory: 7.04 GB/s",                                            \
+      "[pex8749] the engine is as fast as its port",                                                                   \
+      "22/4a: raw link over 6000 MB/s and put 80-85 % of it at 1 MB, all hosts at once")                               \
     X(dma_poll_ns, 40, 40, "taking completions", "assumed: a load from the own memory", "")                            \
     X(register_read_ns, 547, 547, "reading a register of the own adapter",                                             \
       "[pcie-e2e] a round trip between processor and adapter", "")                                                     \
@@ -91,15 +92,16 @@
       "assumed: a fenced, uncombined register write", "")                                                              \
     X(driver_call_ns, 6250, 0, "papers' protocol: a scratchpad or the doorbell by a call of their driver, read back",  \
       "no public figure, so nothing",                                                                                  \
-      "22/4a: put 80-85 % of the raw link at 1 MB; most of scratchpads and doorbell in 22/4b")                         \
+      "22/4a: put 80-85 % of the raw link at 1 MB, one pair alone; kept for all hosts at once; most of scratchpads "   \
+      "and doorbell in 22/4b")                                                                                         \
     X(interrupt_ns, 2500, 2500, "from a doorbell bit being set to its handler waking a thread",                        \
       "assumed: delivery of an MSI and entry to Linux", "")                                                            \
     X(wake_call_ns, 900, 900, "waking a sleeping thread: the waker's part", "assumed: futex(2)", "")                   \
     X(thread_wake_ns, 12000, 5800, "from being woken to running on a free core",                                       \
       "[intel_idle] the lightest idle state, C1, takes 2 us to leave; [switch] 3.8 us to run",                         \
       "22/5: 1 -> 2 threads, hosts; C1E (10 us) instead of C1, and 2 us to run")                                       \
-    X(switch_ns, 7000, 3800, "one thread leaves a core and another takes it", "[switch] direct cost",                  \
-      "22/5: 4 -> 8 threads")                                                                                          \
+    X(switch_ns, 6318, 3800, "one thread leaves a core and another takes it", "[switch] direct cost",                  \
+      "22/5: 4 -> 8 threads; of fits with as many relations one nearer to the public value")                           \
     X(thread_switch_ns, 0, 0, "likewise between threads of one process; 0: as switch_ns",                              \
       "no hardware's: quoit sim --calibrate", "")                                                                      \
     X(switch_of_4_ns, 0, 0,                                                                                            \

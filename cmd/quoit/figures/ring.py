@@ -42,8 +42,7 @@ CHOSEN = Workload("chosen", "quiet", "all", "rllrlrrl",
                   "22/4: all hosts at once (RING-22, 5.1: \u201cwere performed on all hosts in the ring network\u201d), each put "
                   "known to be there before the next. 22/5-7: the eight puts of a host go right, left, left, right, left, right, "
                   "right, left, so that 2 and 4 threads get as many to each side.")
-ALONE = dataclasses.replace(CHOSEN, name="alone", sender="0", text="22/4: one pair alone, as the constants "
-                            "that name 22/4a were fitted; else as chosen.")
+ALONE = dataclasses.replace(CHOSEN, name="alone", sender="0", text="22/4: one pair alone; else as chosen.")
 PLAIN = Workload("plain", "row", "all", "rl",
                  "22/4: all hosts at once, a put follows as soon as the one before returned. 22/5-7: right and left in turn.")
 RIGHT = Workload("all to the right", "row", "0", "r", "22/4: one pair alone, a put follows as soon as the one before "
