@@ -183,7 +183,7 @@ static int prepare(struct qn_client *client, struct qn_memory *memory)
 	if (client->source == memory)
 		return 0;
 	forget_source(client);
-	if (qn_memory_map(memory, 0, qn_memory_bytes(memory), client->engine, &client->source_mapping))
+	if (qn_memory_map(memory, 0, qn_memory_bytes(memory), PAGE_SIZE, client->engine, &client->source_mapping))
 		return -EADDRNOTAVAIL;
 	client->source = qn_memory_hold(memory);
 	return 0;

@@ -9,6 +9,7 @@
 #include "quoit_ntb_priv.h"
 
 #define QN_MEMORY_BYTES_MAX (1ull << 40)
+#define QN_PADDED_BYTES_MAX (1ull << 32) /* the list of a mapping takes up to 32 bytes a page */
 #define QN_BATCH            4096ul /* pages pinned with interrupts off, or unpinned, in one go */
 
 struct qn_memory {
@@ -188,16 +189,15 @@ static bool is_one_run(struct sg_table *table)
 	return true;
 }
 
-/* One run of bus addresses for [offset, offset + bytes), page aligned and inside the memory, or EADDRNOTAVAIL. */
-int qn_memory_map(struct qn_memory *memory, u64 offset, u64 bytes, struct device *dev, struct qn_mapping *mapping)
+/* One run of bus addresses, or EADDRNOTAVAIL. */
+static int map_pages(struct page **pages, unsigned long count, struct device *dev, struct qn_mapping *mapping)
 {
 	int error;
 
-	if (device_iommu_mapped(dev) && bytes - 1 > dma_get_seg_boundary(dev)) /* the mapping would have gaps */
+	if (device_iommu_mapped(dev) && ((u64)count << PAGE_SHIFT) - 1 > dma_get_seg_boundary(dev)) /* the mapping would have gaps */
 		return -EADDRNOTAVAIL;
 	*mapping = (struct qn_mapping){ .dev = dev };
-	error = sg_alloc_table_from_pages(&mapping->table, memory->pages + (offset >> PAGE_SHIFT), bytes >> PAGE_SHIFT, 0,
-					  bytes, GFP_KERNEL);
+	error = sg_alloc_table_from_pages(&mapping->table, pages, count, 0, (u64)count << PAGE_SHIFT, GFP_KERNEL);
 	if (error)
 		goto forget;
 	error = dma_map_sgtable(dev, &mapping->table, DMA_BIDIRECTIONAL, 0);
@@ -217,6 +217,49 @@ free_table:
 forget:
 	mapping->dev = NULL;
 	return error;
+}
+
+/* A run of `align` bytes, by the same pages again and again. */
+static int map_padded(struct page **pages, unsigned long count, u64 align, struct device *dev,
+		      struct qn_mapping *mapping)
+{
+	unsigned long padded_count = align >> PAGE_SHIFT, i;
+	struct page **padded;
+	int error;
+
+	if (align > QN_PADDED_BYTES_MAX)
+		return -EADDRNOTAVAIL;
+	padded = kvmalloc_array(padded_count, sizeof(*padded), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!padded)
+		return -ENOMEM;
+	for (i = 0; i < padded_count; i++)
+		padded[i] = pages[i % count];
+	error = map_pages(padded, padded_count, dev, mapping);
+	kvfree(padded);
+	return error;
+}
+
+/*
+ * One run of bus addresses for [offset, offset + bytes), page aligned and inside the memory, or EADDRNOTAVAIL. An IOMMU
+ * puts a run at a multiple of its length. So one that is shorter than `align`, and not at a multiple of that, is made
+ * longer if that can be done: what follows the range is the range again, which the peer does not reach behind the limit
+ * of the window.
+ */
+int qn_memory_map(struct qn_memory *memory, u64 offset, u64 bytes, u64 align, struct device *dev,
+		  struct qn_mapping *mapping)
+{
+	struct page **pages = memory->pages + (offset >> PAGE_SHIFT);
+	struct qn_mapping padded;
+	int error;
+
+	error = map_pages(pages, bytes >> PAGE_SHIFT, dev, mapping);
+	if (error || bytes >= align || IS_ALIGNED(mapping->address, align))
+		return error;
+	if (!map_padded(pages, bytes >> PAGE_SHIFT, align, dev, &padded)) {
+		qn_memory_unmap(mapping);
+		*mapping = padded;
+	}
+	return 0;
 }
 
 void qn_memory_unmap(struct qn_mapping *mapping)

@@ -292,6 +292,17 @@ static int exchange(struct qn_client *client, u32 window, struct qn_inbound *oth
 	return is_refused(error) ? error : 0;
 }
 
+/* The chip tells its alignment while its link is up; before the first time it is taken to be the window's. */
+static int map_inbound(struct qn_port *port, u32 window, struct qn_inbound *inbound)
+{
+	resource_size_t align;
+
+	if (!ntb_mw_get_align(port->ntb, QN_PEER, window, &align, NULL, NULL))
+		WRITE_ONCE(port->address_align[window], align);
+	return qn_memory_map(inbound->memory, inbound->offset, inbound->bytes, READ_ONCE(port->address_align[window]),
+			     &port->ntb->pdev->dev, &inbound->mapping);
+}
+
 int qn_inbound_set(struct qn_client *client, const struct quoit_ntb_inbound *wanted)
 {
 	struct qn_port *port = client->port;
@@ -311,7 +322,7 @@ int qn_inbound_set(struct qn_client *client, const struct quoit_ntb_inbound *wan
 		error = exchange(client, wanted->window, &inbound, &refused);
 	mutex_unlock(&port->lock);
 	if (!is_mapped) {
-		error = qn_memory_map(inbound.memory, inbound.offset, inbound.bytes, &port->ntb->pdev->dev, &inbound.mapping);
+		error = map_inbound(port, wanted->window, &inbound);
 		mutex_lock(&port->lock);
 		error = error ?: exchange(client, wanted->window, &inbound, &refused);
 		mutex_unlock(&port->lock);
@@ -385,6 +396,7 @@ static void find_windows(struct qn_port *port)
 		if (ntb_peer_mw_get_addr(ntb, i, &outbound->address, &outbound->bytes) ||
 		    !PAGE_ALIGNED(outbound->address))
 			*outbound = (struct qn_outbound){ 0 };
+		port->address_align[i] = outbound->bytes;
 		/* Else mappings by clients would be uncached, not write-combined. Without it they are only slower. */
 		if (outbound->bytes && !arch_io_reserve_memtype_wc(outbound->address, outbound->bytes))
 			outbound->is_combining = true;

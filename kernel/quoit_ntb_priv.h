@@ -95,6 +95,7 @@ struct qn_port {
 	struct qn_inbound inbound[QUOIT_NTB_WINDOWS];
 	struct qn_inbound left[QUOIT_NTB_WINDOWS]; /* taken back, but is_left: pinned until the chip is set or cleared */
 	struct qn_outbound outbound[QUOIT_NTB_WINDOWS];
+	u64 address_align[QUOIT_NTB_WINDOWS]; /* of inbound windows */
 	u32 inbound_count;
 	u32 outbound_count;
 	u32 wish_count;
@@ -198,7 +199,8 @@ struct qn_memory *qn_memory_get(int fd); /* ERR_PTR */
 struct qn_memory *qn_memory_hold(struct qn_memory *memory);
 void qn_memory_put(struct qn_memory *memory);
 u64 qn_memory_bytes(const struct qn_memory *memory);
-int qn_memory_map(struct qn_memory *memory, u64 offset, u64 bytes, struct device *dev, struct qn_mapping *mapping);
+int qn_memory_map(struct qn_memory *memory, u64 offset, u64 bytes, u64 align, struct device *dev,
+		  struct qn_mapping *mapping);
 void qn_memory_unmap(struct qn_mapping *mapping);
 
 /* copy.c */
