@@ -192,12 +192,13 @@ static bool is_one_run(struct sg_table *table)
 /* One run of bus addresses, or EADDRNOTAVAIL. */
 static int map_pages(struct page **pages, unsigned long count, struct device *dev, struct qn_mapping *mapping)
 {
+	u64 bytes = (u64)count << PAGE_SHIFT;
 	int error;
 
-	if (device_iommu_mapped(dev) && ((u64)count << PAGE_SHIFT) - 1 > dma_get_seg_boundary(dev)) /* the mapping would have gaps */
+	if (device_iommu_mapped(dev) && bytes - 1 > dma_get_seg_boundary(dev)) /* the mapping would have gaps */
 		return -EADDRNOTAVAIL;
 	*mapping = (struct qn_mapping){ .dev = dev };
-	error = sg_alloc_table_from_pages(&mapping->table, pages, count, 0, (u64)count << PAGE_SHIFT, GFP_KERNEL);
+	error = sg_alloc_table_from_pages(&mapping->table, pages, count, 0, bytes, GFP_KERNEL);
 	if (error)
 		goto forget;
 	error = dma_map_sgtable(dev, &mapping->table, DMA_BIDIRECTIONAL, 0);

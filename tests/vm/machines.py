@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Virtual machines whose bridge is emulated (ntb_device.c), under Linux's own ntb_hw_amd and our kernel module.
+"""Virtual machines whose bridge is emulated (ntb_device.c), under Linux's own driver of the chip and our kernel module.
+The chip is AMD's; with `.intel` behind the name of a test Intel's, and an IOMMU where memory does not lie as that wants it.
 
   contract  one machine with both ends of a link: the contract suite of ports over the driver in src/port/linux
   contract_dma   the same machine with two engines under Linux's own plx_dma: the suite's part about DMA
@@ -115,7 +116,7 @@ export PATH=/bin
 mount -t proc p /proc; mount -t sysfs s /sys; mount -t devtmpfs d /dev; mount -t tmpfs t /tmp
 for i in $(cat /proc/cmdline); do case $i in q.*=*) k=${i#q.}; export "${k%%=*}=${k#*=}";; esac; done
 dmesg -n 4
-for m in ntb ntb_hw_amd $(cat /modules); do a=; [ $m = quoit_ntb ] && a=patience_ms=10000; insmod /lib/$m.ko $a || poweroff -f; done
+for m in ntb $(cat /chip) $(cat /modules); do a=; [ $m = quoit_ntb ] && a=patience_ms=10000; insmod /lib/$m.ko $a || poweroff -f; done
 for m in tun e1000; do [ -f /lib/$m.ko ] && insmod /lib/$m.ko; done
 for i in 1 2 3 4 5; do [ -c /dev/ntb0 ] || ! grep -q quoit_ntb /modules && break; sleep 1; done
 echo # what the firmware wrote ends without a new line
@@ -164,12 +165,13 @@ class Archive:
             file.write(self.data)
 
 
-def make_file_system(path, modules, programs, script):
+def make_file_system(path, chip, modules, programs, script):
     archive = Archive()
     archive.add_file("bin/busybox", os.path.join(BED, "busybox"))
-    for module in ("ntb", "ntb_hw_amd", *modules):
+    for module in ("ntb", chip, *modules):
         own = module == "quoit_ntb"
         archive.add_file(f"lib/{module}.ko", build_module() if own else os.path.join(BED, f"modules/{module}.ko"))
+    archive.add("chip", chip.encode(), 0o100644)
     archive.add("modules", "\n".join([*modules, ""]).encode(), 0o100644)
     for module in ("tun", "e1000"):
         if os.path.exists(os.path.join(BED, f"modules/{module}.ko")):
@@ -196,6 +198,7 @@ class Test:
     programs: list
     script: str
     machines: dict  # name -> (ends of links, in the order of /dev/ntbN; link l has the ends 2l and 2l + 1), options
+    chip: str = "amd"
     has_iommu: bool = False
     is_guarded: bool = False  # by GUARDS
     window_mib: int = 1
@@ -203,7 +206,7 @@ class Test:
     has_network: bool = False  # host0 reaches each other machine hN by a network of their own, 10.78.N.1 to 10.78.N.2
     engine: list = None      # each end has a DMA engine, and these options of ntb_device
     map_late_us: int = 0     # that the IOMMU takes for each page of a window
-    modules: tuple = ("quoit_ntb",)  # beside Linux's ntb and ntb_hw_amd
+    modules: tuple = ("quoit_ntb",)  # beside Linux's ntb and the driver of the chip
     faults: object = None    # called with the Bed in a thread of its own, once all machines run
     dead: tuple = ()         # machines that the faults kill for good
     says: str = ""           # what a line of host0 matches
@@ -228,7 +231,7 @@ class Bed:
         for link in range(1 + max(end for ends, _ in test.machines.values() for end in ends) // 2):
             ends = (2 * link, 2 * link + 1)
             maps = [self.map_socket(self.machine_of(end)) for end in ends] if test.is_mapped else []
-            options = ["--map-late", str(test.map_late_us)]
+            options = ["--chip", test.chip, "--map-late", str(test.map_late_us)]
             if test.engine is not None:
                 options += ["--dma", ",".join(self.engine_socket(end) for end in ends), *test.engine]
             with open(f"{folder}/registers", "a") as counts:
@@ -563,6 +566,9 @@ TESTS = {
     "netdev": Test(["iperf3"], NETDEV, {f"host{h}": ([h], f"q.HOST={h}") for h in range(2)}, has_iommu=True, window_mib=4,
                    is_mapped=True, modules=("ntb_transport", "ntb_netdev")),
 }
+# Its translations start at multiples of the window's size: without an IOMMU those of a whole huge page.
+for name, has_iommu in {"contract": True, "pair": False, "ring2": True}.items():
+    TESTS[f"{name}.intel"] = dataclasses.replace(TESTS[name], chip="intel", has_iommu=has_iommu)
 CONFORMANCE = os.environ["QUOIT_VM_ONLY"].split() if "QUOIT_VM_ONLY" in os.environ else [
     "rma", "strided", "edges", "values", "amo", "signal", "order", "p2p", "memory", "coll", "reduce", "lock",
                "teams", "generic", "again", "whole"]
@@ -593,8 +599,12 @@ def find_program(build, name):
     return path if os.path.exists(path) else shutil.which(name) or skip(f"there is no {name} on this machine")
 
 
+def driver_of(chip):
+    return f"ntb_hw_{chip}"
+
+
 def check_modules(test):
-    needed = [module for module in test.modules if module != "quoit_ntb"]
+    needed = [driver_of(test.chip), *[module for module in test.modules if module != "quoit_ntb"]]
     needed += ["tun"] if "quoit" in test.programs else ["e1000"] if test.has_network else []
     for module in needed:
         if not os.path.exists(os.path.join(BED, f"modules/{module}.ko")):
@@ -607,8 +617,9 @@ def run_test(name, build, arguments):
     check_modules(test)
     folder = tempfile.mkdtemp(prefix="quoit-vm-")
     try:
-        script = f"export ARGS='{' '.join(arguments or DEFAULTS.get(name, []))}'\n{test.script}\n"
-        make_file_system(f"{folder}/system", test.modules, [find_program(build, program) for program in test.programs], script)
+        script = f"export ARGS='{' '.join(arguments or DEFAULTS.get(name.split('.')[0], []))}'\n{test.script}\n"
+        programs = [find_program(build, program) for program in test.programs]
+        make_file_system(f"{folder}/system", driver_of(test.chip), test.modules, programs, script)
         texts = run(folder, build, test)
         is_good = judge(texts, test)
         return judge_registers(folder, test.registers_max) and is_good, texts

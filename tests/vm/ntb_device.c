@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ntb_device: a link of two AMD NTB functions (1022:148b) for virtual machines, as a vfio-user server.
+/* ntb_device: a link of two NTB functions for virtual machines, as a vfio-user server.
  *
  * What it is: QEMU (10.1 or newer) attaches each end with `-device vfio-user-pci`, and Linux drives it by its own
- * ntb_hw_amd. Registers behave as that driver expects: 16 scratchpads that both ends share, 16 sticky doorbells with a
- * vector each, XLAT and LMT of an end for its outbound windows, the ready bit of SIDEINFO, and the events of link-up
- * and link-down. Both ends may belong to one machine.
+ * driver of the chip (chip_amd.c, chip_intel.c), whose registers behave as that driver expects. Both ends may belong to
+ * one machine.
  *
  * Windows: each access is a message, so a window has exactly what a bridge has: up to the limit of the translation it
  * is the peer's memory; behind it, and without one, writes vanish and reads give all ones. Messages of one machine stay
@@ -12,13 +11,10 @@
  * second socket for each end windows are mappings of the peer's memory instead (window_map.c): accesses cost what a
  * mapping costs, and behind the limit pages may be read as what was written there.
  *
- * The cable: SIGUSR1 pulls it, SIGUSR2 puts it back. Both ends get the event; what either sends meanwhile is lost; the
- * registers of the peer are out of reach, so the translations of before stay, whatever is done meanwhile. The cable
- * carries again when it is back and the drivers of both ends have acknowledged the loss: one that both miss, since
- * their machines stand still for longer than it lasts, would lose data of a link that they take to be up.
- *
- * The ready bit of an end (SIDEINFO) is written by its own machine alone. ntb_hw_amd of the primary side clears that of
- * the secondary whenever it is asked for the link between the return and the event of it, and nobody sets it again.
+ * The cable: SIGUSR1 pulls it, SIGUSR2 puts it back. Both ends are told, as the chip does it; what either sends
+ * meanwhile is lost; the registers of the peer are out of reach, so what they hold stays, whatever is done meanwhile.
+ * The cable carries again when it is back and the drivers of both ends have taken note of the loss: one that both miss,
+ * since their machines stand still for longer than it lasts, would lose data of a link that they take to be up.
  *
  * DMA: with --dma each end comes with the engine of a PLX switch (dma_engine.h), a function of its own that reaches
  * memory of its machine and the windows of every end of this link that the machine has.
@@ -27,6 +23,7 @@
  * what it has copied; and ends.
  *
  * Use: ntb_device [OPTION...] WINDOW_MIB SOCKET SOCKET [MAP_SOCKET MAP_SOCKET]
+ *   --chip NAME           amd, intel
  *   --dma SOCKET,SOCKET   an engine for each end
  *   --dma-late US         each of its descriptors takes that long, and its data arrive at the end of it
  *   --dma-fail N          every Nth descriptor fails, half done
@@ -45,87 +42,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "dma_engine.h"
 #include "env/descriptors.h"
-#include "vfio_user.h"
-#include "window_map.h"
+#include "ntb_device.h"
 
-#define VECTORS       24u
-#define VECTOR_EVENTS 16u    /* behind those of the doorbells */
-#define WINDOWS       2      /* BAR 2 and 4 */
-#define FILE_FROM     0x200u /* the register file of an end; that of the peer stands 0x400 above it */
-#define FILE_TO       0x600u
-#define SCRATCHPADS   0x210u
-#define SIDEINFO      0x408u
-#define LIMIT(bar)    (0x418u + ((bar)-2) * 4)
-#define XLAT(bar)     (0x438u + ((bar)-2) * 4)
-#define DBREQ         0x454u
-#define DBMASK        0x45cu
-#define DBSTAT        0x460u
-#define INTMASK       0x470u
-#define INTSTAT       0x474u
-#define SMUACK        0x4a0u
-#define EVENT_UP      0x20u
-#define EVENT_DOWN    0x40u
+static const struct chip *const chips[] = {&chip_amd, &chip_intel};
 
-struct link;
-
-struct end {
-    struct function function;
-    struct link *link;
-    uint32_t registers[(FILE_TO - FILE_FROM) / 4];
-    uint32_t bell, bell_mask, events, event_mask;
-    bool is_loss_pending; /* its driver has not acknowledged the loss of the cable */
-    const char *map_path; /* of window_map; NULL: each access is a message */
-    int map_connection;   /* -1: none */
-    char window_names[WINDOWS][WINDOW_NAME_BYTES];
-};
-
-struct link {
-    struct end ends[2];
-    struct dma_engine engines[2];
-    bool has_engines;
-    uint32_t scratchpads[16];
-    uint64_t window_bytes;
-    bool is_pulled;
-    bool is_cut; /* carries nothing: pulled, or put back while the loss is pending */
-};
-
-static struct end *peer_of(struct link *link, struct end *end)
+static struct translation translation_of(const struct end *end, uint32_t window)
 {
-    return &link->ends[end == &link->ends[0]];
-}
-
-/* Interrupts */
-
-static void ring(struct end *end, uint32_t bits)
-{
-    uint32_t fresh = bits & ~end->bell & ~end->bell_mask;
-    end->bell |= bits;
-    for (uint32_t i = 0; i < 16; i++)
-        if (fresh >> i & 1)
-            function_fire(&end->function, i);
-}
-
-static void unmask(struct end *end, uint32_t mask)
-{
-    uint32_t due = end->bell & end->bell_mask & ~mask;
-    end->bell_mask = mask;
-    for (uint32_t i = 0; i < 16; i++)
-        if (due >> i & 1)
-            function_fire(&end->function, i);
-}
-
-static void announce(struct end *end, uint32_t event)
-{
-    end->events = (end->events & ~(EVENT_UP | EVENT_DOWN)) | event;
-    if ((end->event_mask & event) == 0)
-        function_fire(&end->function, VECTOR_EVENTS);
-}
-
-static uint64_t wide(struct end *end, uint32_t at)
-{
-    return end->registers[(at - FILE_FROM) / 4] | (uint64_t)end->registers[(at - FILE_FROM) / 4 + 1] << 32;
+    struct translation found = end->link->is_cut ? (struct translation){0} : end->link->chip->translation(end, window);
+    uint64_t most = end->link->window_bytes;
+    return (struct translation){found.base, found.base == 0 ? 0 : found.bytes < most ? found.bytes : most};
 }
 
 /* Windows that QEMU maps */
@@ -157,179 +83,92 @@ static bool reach_map(struct end *end)
 }
 
 /* What of a window is the peer's memory now: one piece after the other, the rest nothing. */
-static void map_window(struct link *link, struct end *end, uint32_t window)
+void device_map_window(struct end *end, uint32_t window)
 {
-    struct end *peer = peer_of(link, end);
-    uint64_t base = wide(end, XLAT(2 + 2 * window)), limit = wide(end, LIMIT(2 + 2 * window));
+    struct end *peer = peer_of(end);
+    struct translation to = translation_of(end, window);
     if (!reach_map(end))
         return;
-    tell_map(end, window, 0, link->window_bytes, NULL, 0);
-    if (link->is_cut || !base)
-        return;
-    limit = limit < link->window_bytes ? limit : link->window_bytes;
-    for (uint64_t at = 0, bytes; at < limit; at += bytes) {
-        struct map *map = function_map_of(&peer->function, base + at, 1);
-        uint64_t in_map = map ? base + at - map->address : 0;
+    tell_map(end, window, 0, end->link->window_bytes, NULL, 0);
+    for (uint64_t at = 0, bytes; at < to.bytes; at += bytes) {
+        struct map *map = function_map_of(&peer->function, to.base + at, 1);
+        uint64_t in_map = map ? to.base + at - map->address : 0;
         bytes = map ? map->bytes - in_map : PAGE_BYTES;
-        bytes = bytes < limit - at ? bytes : limit - at;
+        bytes = bytes < to.bytes - at ? bytes : to.bytes - at;
         bytes = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
         if (map)
             tell_map(end, window, at, bytes, map, in_map);
     }
 }
 
-static void map_windows(struct link *link, struct end *end)
+void device_map_windows(struct end *end)
 {
     for (uint32_t window = 0; window < WINDOWS; window++)
-        map_window(link, end, window);
+        device_map_window(end, window);
 }
 
 /* Memory of `end` came or goes: windows of the peer that lead there. */
-static void map_again(struct link *link, struct end *end, uint64_t address, uint64_t bytes)
+static void map_again(struct end *end, uint64_t address, uint64_t bytes)
 {
-    struct end *peer = peer_of(link, end);
+    struct end *peer = peer_of(end);
     for (uint32_t window = 0; window < WINDOWS; window++) {
-        uint64_t base = wide(peer, XLAT(2 + 2 * window)), limit = wide(peer, LIMIT(2 + 2 * window));
-        if (base && address < base + limit && base < address + bytes)
-            map_window(link, peer, window);
+        struct translation to = translation_of(peer, window);
+        if (address < to.base + to.bytes && to.base < address + bytes)
+            device_map_window(peer, window);
     }
 }
 
 /* The cable */
-
-static void forget_translations(struct end *end)
-{
-    for (uint32_t at = LIMIT(2); at < XLAT(4) + 8; at += 4)
-        end->registers[(at - FILE_FROM) / 4] = 0;
-}
-
-static bool has_both_ends(const struct link *link)
-{
-    return link->ends[0].function.connection >= 0 && link->ends[1].function.connection >= 0;
-}
 
 static void cut(struct link *link)
 {
     link->is_cut = true;
     for (int i = 0; i < 2; i++) {
         struct end *end = &link->ends[i];
-        map_windows(link, end);
-        if (!has_both_ends(link))
-            continue;
-        end->is_loss_pending = (end->event_mask & EVENT_DOWN) == 0;
-        announce(end, EVENT_DOWN);
+        device_map_windows(end);
+        if (has_both_ends(link))
+            end->is_loss_pending = link->chip->lose(end);
     }
 }
 
-static void carry_again(struct link *link)
+void device_carry_again(struct link *link)
 {
     if (!link->is_cut || link->is_pulled || link->ends[0].is_loss_pending || link->ends[1].is_loss_pending)
         return;
     link->is_cut = false;
     for (int i = 0; i < 2; i++) {
-        map_windows(link, &link->ends[i]);
+        device_map_windows(&link->ends[i]);
         if (has_both_ends(link))
-            announce(&link->ends[i], EVENT_UP);
+            link->chip->restore(&link->ends[i]);
     }
 }
 
-/* Registers */
+/* Accesses */
 
-static uint32_t register_read(struct link *link, struct end *end, uint32_t at)
+/* Word by word. */
+static void registers_access(struct end *end, uint64_t at, uint8_t *data, uint32_t bytes, bool is_write)
 {
-    if (at >= SCRATCHPADS && at < SCRATCHPADS + sizeof link->scratchpads)
-        return link->scratchpads[(at - SCRATCHPADS) / 4];
-    switch (at) {
-    case DBSTAT:
-        return end->bell;
-    case DBMASK:
-        return end->bell_mask;
-    case INTMASK:
-        return end->event_mask;
-    case INTSTAT:
-        return end->events;
-    default:
-        return end->registers[(at - FILE_FROM) / 4];
-    }
-}
-
-static void register_write(struct link *link, struct end *end, uint32_t at, uint32_t value)
-{
-    if (at >= SCRATCHPADS && at < SCRATCHPADS + sizeof link->scratchpads) {
-        if (!link->is_cut)
-            link->scratchpads[(at - SCRATCHPADS) / 4] = value;
-        return;
-    }
-    switch (at) {
-    case DBREQ:
-        if (!link->is_cut)
-            ring(peer_of(link, end), value & 0xffff);
-        break;
-    case DBSTAT:
-        end->bell &= ~value;
-        break;
-    case DBMASK:
-        unmask(end, value & 0xffff);
-        break;
-    case INTMASK:
-        end->event_mask = value;
-        break;
-    case INTSTAT:
-        end->events &= ~value;
-        break;
-    case SMUACK:
-        if (value & EVENT_DOWN)
-            end->is_loss_pending = false;
-        carry_again(link);
-        break;
-    default:
-        end->registers[(at - FILE_FROM) / 4] = value;
-        for (uint32_t window = 0; window < WINDOWS; window++)
-            if (at / 8 == XLAT(2 + 2 * window) / 8 || at / 8 == LIMIT(2 + 2 * window) / 8)
-                map_window(link, end, window); /* and not the other one, which may be in use */
-    }
-}
-
-/* Whose register file `at` of BAR 0 is in; NULL: none that answers. */
-static struct end *file_at(struct link *link, struct end *end, uint64_t *at, bool is_write)
-{
-    if (*at >= FILE_FROM && *at < FILE_TO)
-        return end;
-    if (*at < FILE_TO || *at >= FILE_TO + FILE_TO - FILE_FROM)
-        return NULL;
-    *at -= FILE_TO - FILE_FROM;
-    bool is_protected = is_write && *at / 4 == SIDEINFO / 4;
-    return link->is_cut || is_protected ? NULL : peer_of(link, end);
-}
-
-static void registers_access(struct link *link, struct end *end, uint64_t at, uint8_t *data, uint32_t bytes,
-                             bool is_write)
-{
-    struct end *owner = file_at(link, end, &at, is_write);
+    const struct chip *chip = end->link->chip;
     for (uint32_t done = 0; done < bytes;) {
         uint32_t shift = (uint32_t)(at + done) % 4, now = bytes - done < 4 - shift ? bytes - done : 4 - shift;
-        uint32_t word_at = (uint32_t)(at + done) - shift;
-        /* Of these a part may be written: the rest of the word is not what was read. */
-        bool is_one_shot = word_at == DBREQ || word_at == DBSTAT || word_at == INTSTAT;
-        uint32_t word = !owner ? UINT32_MAX : is_write && is_one_shot ? 0 : register_read(link, owner, word_at);
-        if (is_write)
-            memcpy((uint8_t *)&word + shift, data + done, now);
-        else
-            memcpy(data + done, (uint8_t *)&word + shift, now);
-        if (is_write && owner)
-            register_write(link, owner, word_at, word);
+        uint32_t word_at = (uint32_t)(at + done) - shift, value = 0, mask = 0;
+        if (is_write) {
+            memcpy((uint8_t *)&value + shift, data + done, now);
+            memset((uint8_t *)&mask + shift, 0xff, now);
+            chip->write(end, word_at, value, mask);
+        } else {
+            value = chip->read(end, word_at);
+            memcpy(data + done, (uint8_t *)&value + shift, now);
+        }
         done += now;
     }
 }
 
 /* Each byte by itself, but aligned words whole. */
-static void window_access(struct link *link, struct end *end, uint32_t bar, uint64_t at, uint8_t *data, uint32_t bytes,
-                          bool is_write)
+static void window_access(struct end *end, uint32_t window, uint64_t at, uint8_t *data, uint32_t bytes, bool is_write)
 {
-    uint64_t base = wide(end, XLAT(bar)), limit = wide(end, LIMIT(bar));
-    char *to = base && !link->is_cut && at + bytes <= limit
-                   ? function_memory(&peer_of(link, end)->function, base + at, bytes)
-                   : NULL;
+    struct translation through = translation_of(end, window);
+    char *to = at + bytes <= through.bytes ? function_memory(&peer_of(end)->function, through.base + at, bytes) : NULL;
     if (to && bytes == 8 && at % 8 == 0) {
         if (is_write)
             __atomic_store_n((uint64_t *)(void *)to, get(data, 8), __ATOMIC_RELEASE);
@@ -343,7 +182,7 @@ static void window_access(struct link *link, struct end *end, uint32_t bar, uint
         memcpy(data, to, bytes);
     else if (bytes > 1)
         for (uint32_t i = 0; i < bytes; i++)
-            window_access(link, end, bar, at + i, data + i, 1, is_write);
+            window_access(end, window, at + i, data + i, 1, is_write);
     else if (!is_write)
         *data = 0xff;
 }
@@ -355,49 +194,52 @@ static void end_access(struct function *function, uint32_t bar, uint64_t at, uin
 {
     struct end *end = (struct end *)function;
     if (bar == 0)
-        registers_access(end->link, end, at, data, bytes, is_write);
+        registers_access(end, at, data, bytes, is_write);
     else
-        window_access(end->link, end, bar, at, data, bytes, is_write);
+        window_access(end, (bar - 2) / 2, at, data, bytes, is_write);
+}
+
+static void end_config_read(struct function *function, uint64_t at, uint32_t bytes)
+{
+    struct end *end = (struct end *)function;
+    if (end->link->chip->config_read)
+        end->link->chip->config_read(end, at, bytes);
 }
 
 static void end_reset(struct function *function)
 {
     struct end *end = (struct end *)function;
-    function_config(function, 0x148b1022, 0x06800000); /* a bridge of another kind */
-    put(function->config + 0x18, 0xc, 4);              /* BAR 2 and 4: 64 bits, prefetchable; BAR 0: 32 bits */
+    function_config(function, end->link->chip->id, 0x06800000); /* a bridge of another kind */
+    put(function->config + 0x18, 0xc, 4);                       /* BAR 2 and 4: 64 bits, prefetchable; BAR 0: 32 bits */
     put(function->config + 0x20, 0xc, 4);
     memset(end->registers, 0, sizeof end->registers);
-    end->registers[(SIDEINFO - FILE_FROM) / 4] = end == &end->link->ends[1];
     end->is_loss_pending = false;
     end->bell = 0;
-    end->bell_mask = 0xffff;
-    end->events = 0;
-    end->event_mask = 0x7f;
+    end->bell_mask = UINT64_MAX;
+    end->link->chip->reset(end);
 }
 
 static void end_come(struct function *function)
 {
     struct end *end = (struct end *)function;
     if (!end->link->is_cut)
-        announce(peer_of(end->link, end), EVENT_UP);
-    carry_again(end->link); /* the loss is no longer pending */
+        end->link->chip->come(end);
+    device_carry_again(end->link); /* the loss is no longer pending */
 }
 
 static void end_leave(struct function *function)
 {
-    struct end *end = (struct end *)function, *peer = peer_of(end->link, end);
+    struct end *end = (struct end *)function;
     if (end->map_connection >= 0)
         close(end->map_connection);
     end->map_connection = -1;
-    forget_translations(peer);
-    map_windows(end->link, peer);
-    announce(peer, EVENT_DOWN);
+    end->link->chip->leave(end);
+    device_map_windows(peer_of(end));
 }
 
 static void end_memory_changed(struct function *function, uint64_t address, uint64_t bytes)
 {
-    struct end *end = (struct end *)function;
-    map_again(end->link, end, address, bytes);
+    map_again((struct end *)function, address, bytes);
 }
 
 /* The files that QEMU maps first; window_map puts the peer's memory there. */
@@ -425,11 +267,13 @@ static void end_open(struct link *link, int index, const char *path, const char 
                                             .come = end_come,
                                             .leave = end_leave,
                                             .access = end_access,
+                                            .config_read = end_config_read,
                                             .memory_changed = end_memory_changed};
     struct end *end = &link->ends[index];
     end->link = link;
     end->map_connection = -1;
-    function_open(&end->function, &ops, path, VECTORS);
+    function_open(&end->function, &ops, path, link->chip->vector_count);
+    end->function.bar_bytes[0] = link->chip->register_bytes;
     make_windows(link, end, map_path);
 }
 
@@ -444,12 +288,11 @@ static bool window_run(void *context, struct dma_engine *engine, uint64_t addres
         if (!function_is_same_machine(&engine->function, &end->function) || start == 0 || address < start ||
             at >= link->window_bytes)
             continue;
-        uint64_t base = wide(end, XLAT(bar)), limit = wide(end, LIMIT(bar));
-        bool is_translated = base && !link->is_cut && at < limit;
-        struct map *map = is_translated ? function_map_of(&peer_of(link, end)->function, base + at, 1) : NULL;
+        struct translation to = translation_of(end, i % WINDOWS);
+        struct map *map = at < to.bytes ? function_map_of(&peer_of(end)->function, to.base + at, 1) : NULL;
         if (map) {
-            uint64_t in_map = base + at - map->address, left = map->bytes - in_map;
-            *run_out = (struct dma_run){map->base + in_map, left < limit - at ? left : limit - at};
+            uint64_t in_map = to.base + at - map->address, left = map->bytes - in_map;
+            *run_out = (struct dma_run){map->base + in_map, left < to.bytes - at ? left : to.bytes - at};
         } else
             *run_out = (struct dma_run){NULL, PAGE_BYTES - at % PAGE_BYTES};
         return true;
@@ -483,7 +326,7 @@ static void take_signal(struct link *link, int signal_fd)
     if (link->is_pulled)
         cut(link);
     else
-        carry_again(link);
+        device_carry_again(link);
 }
 
 static int open_signals(void)
@@ -514,6 +357,15 @@ static void open_engines(struct link *link, char *paths, uint64_t late_ns, uint3
         engine->context = link;
         dma_engine_open(engine, i == 0 ? paths : second);
     }
+}
+
+static const struct chip *find_chip(const char *name)
+{
+    for (size_t i = 0; i < sizeof chips / sizeof *chips; i++)
+        if (strcmp(chips[i]->name, name) == 0)
+            return chips[i];
+    fprintf(stderr, "ntb_device: --chip is %s, but there are amd and intel\n", name);
+    exit(2);
 }
 
 static int64_t now_ns(void)
@@ -558,18 +410,19 @@ static _Noreturn void run(struct link *link, int signal_fd)
 
 int main(int argc, char **argv)
 {
-    static struct link link;
-    static const struct option options[] = {{"dma", required_argument, NULL, 'd'},
-                                            {"dma-late", required_argument, NULL, 'l'},
-                                            {"dma-fail", required_argument, NULL, 'f'},
-                                            {"map-late", required_argument, NULL, 'm'},
-                                            {0}};
+    static struct link link = {.chip = &chip_amd};
+    static const struct option options[] = {
+        {"chip", required_argument, NULL, 'c'},     {"dma", required_argument, NULL, 'd'},
+        {"dma-late", required_argument, NULL, 'l'}, {"dma-fail", required_argument, NULL, 'f'},
+        {"map-late", required_argument, NULL, 'm'}, {0}};
     char *engines = NULL;
     uint64_t late_us = 0;
     uint32_t fail_every = 0, map_late_us = 0;
     int option;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-        if (option == 'd')
+        if (option == 'c')
+            link.chip = find_chip(optarg);
+        else if (option == 'd')
             engines = optarg;
         else if (option == 'l')
             late_us = strtoull(optarg, NULL, 10);
@@ -583,9 +436,10 @@ int main(int argc, char **argv)
     argc -= optind;
     argv += optind;
     if (argc != 3 && argc != 5) {
-        fprintf(stderr,
-                "use: ntb_device [--dma SOCKET,SOCKET [--dma-late US] [--dma-fail N]] [--map-late US] WINDOW_MIB "
-                "SOCKET SOCKET [MAP_SOCKET MAP_SOCKET]\n");
+        fprintf(
+            stderr,
+            "use: ntb_device [--chip amd|intel] [--dma SOCKET,SOCKET [--dma-late US] [--dma-fail N]] [--map-late US] "
+            "WINDOW_MIB SOCKET SOCKET [MAP_SOCKET MAP_SOCKET]\n");
         return 2;
     }
     link.window_bytes = strtoull(argv[0], NULL, 10) << 20;

@@ -174,8 +174,11 @@ static void access_region(struct function *function, uint32_t region, uint64_t a
         function->ops->access(function, region, at, data, bytes, is_write);
     } else if (region == CONFIG_REGION && is_write)
         config_write(function, at, data, bytes);
-    else if (region == CONFIG_REGION && at + bytes <= CONFIG_BYTES)
+    else if (region == CONFIG_REGION && at + bytes <= CONFIG_BYTES) {
         memcpy(data, function->config + at, bytes);
+        if (function->ops->config_read)
+            function->ops->config_read(function, at, bytes);
+    }
 }
 
 /* The protocol. A handler returns the bytes of its reply, which it makes in the body. */
@@ -218,7 +221,7 @@ static uint32_t set_vectors(struct function *function, struct message *message)
 static uint32_t handle(struct function *function, struct message *message)
 {
     static const char capabilities[] =
-        "{\"capabilities\":{\"max_msg_fds\":8,\"max_data_xfer_size\":32768,\"pgsizes\":4096,\"max_dma_maps\":16384}}";
+        "{\"capabilities\":{\"max_msg_fds\":8,\"max_data_xfer_size\":32768,\"pgsizes\":4096,\"max_dma_maps\":32768}}";
     uint8_t *body = message->body;
     uint32_t index = (uint32_t)get(body + 8, 4), bytes = (uint32_t)get(body + 12, 4);
     switch (message->header.command) {

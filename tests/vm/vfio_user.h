@@ -16,14 +16,14 @@
 #include <string.h>
 #include <sys/types.h>
 
-#define VECTORS_MAX      24u
-#define MAPS_MAX         16384u
+#define VECTORS_MAX      33u
+#define MAPS_MAX         32768u
 #define FILES_MAX        16
 #define BARS             6u
 #define FDS_MAX          16u
 #define BODY_MAX         (1u << 16)
 #define CONFIG_BYTES     4096u
-#define REGISTERS_BYTES  0x4000u /* BAR 0, with the vectors' table and pending bits, which QEMU keeps */
+#define REGISTERS_BYTES  0x4000u /* BAR 0 at the least: the vectors' table and pending bits, which QEMU keeps */
 #define REGISTERS_VECTOR 0x2000u
 #define PAGE_BYTES       4096u
 
@@ -34,6 +34,8 @@ struct function_ops {
     void (*come)(struct function *function);  /* a machine has it. NULL: nothing to do */
     void (*leave)(struct function *function); /* its machine is gone, and the memory of it; reset comes next */
     void (*access)(struct function *function, uint32_t bar, uint64_t at, uint8_t *data, uint32_t bytes, bool is_write);
+    /* Its machine has read that of the configuration space. NULL: nothing to do. */
+    void (*config_read)(struct function *function, uint64_t at, uint32_t bytes);
     /* Memory at these addresses came or went. NULL: nothing to do. */
     void (*memory_changed)(struct function *function, uint64_t address, uint64_t bytes);
 };
