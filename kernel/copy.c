@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /* DMA of a client: copies from memory into a leased outbound range, by any engine of the kernel. */
+#include <linux/pci.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -7,6 +8,9 @@
 
 #define QN_COPY_BYTES_MAX (64u << 20) /* engines take a length of 32 bits or fewer, and not all check it */
 #define QN_DRAIN          HZ          /* each copy under way ends within it, or none does */
+
+/* A client that only asks whether an engine is free has it for that instant. Below dma_lock. */
+static DEFINE_MUTEX(probing);
 
 static void end_copy(struct qn_copy *copy, int status)
 {
@@ -119,13 +123,26 @@ static bool keeps_order(struct dma_chan *channel, void *unused)
 	return !dma_has_cap(DMA_COMPLETION_NO_ORDER, channel->device->cap_mask);
 }
 
-static struct dma_chan *request_channel(void) /* NULL: none is free, or there is none */
+/* What it writes to the bridge need not cross the root complex, which may refuse it. */
+static bool is_near(struct dma_chan *channel, void *bridge)
 {
+	struct device *engine = channel->device->dev;
+	struct pci_dev *root = pcie_find_root_port(bridge);
+
+	return keeps_order(channel, NULL) && root && dev_is_pci(engine) &&
+	       pcie_find_root_port(to_pci_dev(engine)) == root;
+}
+
+/* Of the bridge's own switch, else any. NULL: none is free, or there is none. */
+static struct dma_chan *request_channel(struct qn_client *client)
+{
+	struct dma_chan *channel;
 	dma_cap_mask_t mask;
 
 	dma_cap_zero(mask);
 	dma_cap_set(DMA_MEMCPY, mask);
-	return dma_request_channel(mask, keeps_order, NULL);
+	channel = dma_request_channel(mask, is_near, client->port->ntb->pdev);
+	return channel ?: dma_request_channel(mask, keeps_order, NULL);
 }
 
 bool qn_copy_is_offered(struct qn_client *client)
@@ -136,10 +153,12 @@ bool qn_copy_is_offered(struct qn_client *client)
 	mutex_lock(&client->dma_lock);
 	is_offered = !!client->channel;
 	if (!is_offered) {
-		channel = request_channel();
+		mutex_lock(&probing);
+		channel = request_channel(client);
 		is_offered = !!channel;
 		if (is_offered)
 			dma_release_channel(channel);
+		mutex_unlock(&probing);
 	}
 	mutex_unlock(&client->dma_lock);
 	return is_offered;
@@ -157,7 +176,9 @@ static int take_channel(struct qn_client *client)
 {
 	struct device *engine;
 
-	client->channel = request_channel();
+	mutex_lock(&probing);
+	client->channel = request_channel(client);
+	mutex_unlock(&probing);
 	if (!client->channel)
 		return -EOPNOTSUPP;
 	engine = client->channel->device->dev;

@@ -8,6 +8,7 @@
  *   port->lock        leases, windows, the list of clients, the wish for the link
  *   invalidate_lock   of a client's inode. read: a fault fills its mappings. write: it accepts an epoch
  *   client->dma_lock  the client's channel and its mapping of the source
+ *   probing           while a channel is taken, or taken only to see that one is free
  *   port->event_lock  spinlock, interrupts off: link state, eventfds, completions
  */
 #ifndef QUOIT_NTB_PRIV_H

@@ -135,8 +135,8 @@ struct quoit_ntb_eventfd {
 /*
  * Copies from memory to a leased outbound range, later; at most 64 MiB, aligned as the engine asks. EAGAIN:
  * QUOIT_NTB_DMA_DEPTH are under way or ended and not read, or some from another memory are under way; it is possible
- * again after a completion. EOPNOTSUPP: no engine is free; a client keeps the one of its first copy. EADDRNOTAVAIL: the
- * engine sees the memory in pieces.
+ * again after a completion. EOPNOTSUPP: no engine is free; a client keeps the one of its first copy, of the bridge's own
+ * switch if one is free there. EADDRNOTAVAIL: the engine sees the memory in pieces.
  */
 struct quoit_ntb_copy {
 	__s32 memory_fd;

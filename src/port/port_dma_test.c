@@ -85,6 +85,24 @@ static void test_dma_copies_in_order(void **state)
     }
 }
 
+/* Both ends have channels of their own: here the other one alone. */
+static void test_dma_of_the_other_end(void **state)
+{
+    struct setup *s = *state;
+    struct quoit_dma_done done;
+    uint8_t *source = s->rig.memory[1] + SOURCE_AT;
+    if (limits_of(s->ports[1]).dma_channel_count == 0)
+        return;
+    translate(s, 0);
+    for (uint32_t i = 0; i < 1000; i++)
+        source[i] = (uint8_t)(i * 13 + 5);
+    assert_int_equal(quoit_port_dma_submit(s->ports[1], 0, QUOIT_WINDOW_MEMORY, 77, source, 1000, 1), QUOIT_OK);
+    poll_one(s->ports[1], 0, &done);
+    assert_int_equal(done.status, QUOIT_OK);
+    memcpy(s->model[0] + SEGMENTS_AT + 77, source, 1000);
+    assert_memory_is_model(s);
+}
+
 /* A completion that is OK is of bytes that are there, or are behind a word that is written now. */
 static void test_dma_completes_behind_its_bytes(void **state)
 {
@@ -250,10 +268,15 @@ static void test_close_with_dma_under_way(void **state)
 }
 
 static const struct suite_test tests[] = {
-    SUITE_TEST(test_dma_is_checked),           SUITE_TEST(test_dma_of_other_memory),
-    SUITE_TEST(test_dma_copies_in_order),      SUITE_TEST(test_dma_completes_behind_its_bytes),
-    SUITE_TEST(test_dma_ends_with_the_link),   SUITE_TEST(test_dma_fails_when_the_link_is_down),
-    SUITE_TEST(test_dma_is_bound_to_an_epoch), SUITE_TEST(test_dma_completion_wakes),
+    SUITE_TEST(test_dma_is_checked),
+    SUITE_TEST(test_dma_of_other_memory),
+    SUITE_TEST(test_dma_copies_in_order),
+    SUITE_TEST(test_dma_of_the_other_end),
+    SUITE_TEST(test_dma_completes_behind_its_bytes),
+    SUITE_TEST(test_dma_ends_with_the_link),
+    SUITE_TEST(test_dma_fails_when_the_link_is_down),
+    SUITE_TEST(test_dma_is_bound_to_an_epoch),
+    SUITE_TEST(test_dma_completion_wakes),
     SUITE_TEST(test_close_with_dma_under_way),
 };
 
