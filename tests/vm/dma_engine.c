@@ -48,12 +48,14 @@ static struct descriptor *descriptor_at(struct dma_engine *engine)
         &engine->function, ring + engine->position % count * DESCRIPTOR_BYTES, DESCRIPTOR_BYTES);
 }
 
-/* Pages at least, so that a copy ends. */
-static struct dma_run run_at(struct dma_engine *engine, uint64_t address, uint64_t bytes)
+/* Pages at least, so that a copy ends. *is_elsewhere_out: QEMU knows what is there. */
+static struct dma_run run_at(struct dma_engine *engine, uint64_t address, uint64_t bytes, bool *is_elsewhere_out)
 {
     struct dma_run run = {.bytes = PAGE_BYTES - address % PAGE_BYTES};
+    *is_elsewhere_out = false;
     if (!engine->window(engine->context, engine, address, &run)) {
         struct map *map = function_map_of(&engine->function, address, 1);
+        *is_elsewhere_out = !map;
         if (map)
             run = (struct dma_run){map->base + (address - map->address), map->address + map->bytes - address};
     }
@@ -61,24 +63,37 @@ static struct dma_run run_at(struct dma_engine *engine, uint64_t address, uint64
     return run;
 }
 
-static void move(struct dma_engine *engine, uint64_t to, uint64_t from, uint64_t bytes)
+/* False: QEMU has a part of it, and says when that is written. */
+static bool move(struct dma_engine *engine)
 {
-    while (bytes > 0) {
-        struct dma_run source = run_at(engine, from, bytes);
-        struct dma_run target = run_at(engine, to, source.bytes);
-        if (target.to && source.to)
-            memmove(target.to, source.to, target.bytes);
+    static char ones[PAGE_BYTES];
+    struct dma_move *left = &engine->move;
+    memset(ones, 0xff, sizeof ones);
+    while (left->bytes > 0) {
+        bool is_elsewhere;
+        struct dma_run source =
+            run_at(engine, left->from, left->bytes < WRITE_MAX ? left->bytes : WRITE_MAX, &is_elsewhere);
+        struct dma_run target = run_at(engine, left->to, source.bytes, &is_elsewhere);
+        const char *from = source.to ? source.to : ones;
+        if (is_elsewhere)
+            function_write(&engine->function, left->to, from, (uint32_t)target.bytes);
         else if (target.to)
-            memset(target.to, 0xff, target.bytes);
-        to += target.bytes;
-        from += target.bytes;
-        bytes -= target.bytes;
+            memmove(target.to, from, target.bytes);
+        left->to += target.bytes;
+        left->from += target.bytes;
+        left->bytes -= target.bytes;
+        if (is_elsewhere) {
+            engine->is_writing = true;
+            return false;
+        }
     }
+    return true;
 }
 
 /* Stands still until it is started again. */
 static void stop(struct dma_engine *engine, uint16_t status)
 {
+    engine->is_forgotten = engine->is_writing;
     engine->status |= status;
     engine->is_pausing = false;
     engine->due_ns = -1;
@@ -96,6 +111,25 @@ static void take(struct dma_engine *engine)
         engine->due_ns = engine->late_ns ? now_ns() + (int64_t)engine->late_ns : 0;
 }
 
+static void go_on(struct dma_engine *engine)
+{
+    if (!move(engine))
+        return;
+    struct descriptor *descriptor = descriptor_at(engine);
+    if (!descriptor) {
+        stop(engine, STATUS_INVALID);
+        return;
+    }
+    uint32_t flags = __atomic_load_n(&descriptor->flags, __ATOMIC_ACQUIRE);
+    __atomic_store_n(&descriptor->flags, engine->move.written_back, __ATOMIC_RELEASE);
+    engine->position++;
+    if (flags & DESCRIPTOR_NOTIFY) {
+        engine->registers[INTERRUPT_STATUS] |= INTERRUPT_DONE;
+        function_fire(&engine->function, 0);
+    }
+    take(engine);
+}
+
 static void finish(struct dma_engine *engine)
 {
     struct descriptor *descriptor = descriptor_at(engine);
@@ -110,26 +144,31 @@ static void finish(struct dma_engine *engine)
         bytes /= 2;
         engine->failed_count++;
     }
-    move(engine, descriptor->to_low | (uint64_t)descriptor->to_high << 32,
-         descriptor->from_low | (uint64_t)descriptor->from_high << 32, bytes);
     engine->done_bytes += bytes;
-    __atomic_store_n(&descriptor->flags, (is_failed ? WRITTEN_FAILED : WRITTEN_SUCCESS) | bytes, __ATOMIC_RELEASE);
-    engine->position++;
-    if (flags & DESCRIPTOR_NOTIFY) {
-        engine->registers[INTERRUPT_STATUS] |= INTERRUPT_DONE;
-        function_fire(&engine->function, 0);
-    }
-    take(engine);
+    engine->move = (struct dma_move){.to = descriptor->to_low | (uint64_t)descriptor->to_high << 32,
+                                     .from = descriptor->from_low | (uint64_t)descriptor->from_high << 32,
+                                     .bytes = bytes,
+                                     .written_back = (is_failed ? WRITTEN_FAILED : WRITTEN_SUCCESS) | bytes};
+    go_on(engine);
+}
+
+static void engine_written(struct function *function)
+{
+    struct dma_engine *engine = (struct dma_engine *)function;
+    bool is_forgotten = engine->is_forgotten;
+    engine->is_writing = engine->is_forgotten = false;
+    if (!is_forgotten)
+        go_on(engine);
 }
 
 int64_t dma_engine_due_ns(const struct dma_engine *engine)
 {
-    return engine->due_ns;
+    return engine->is_writing ? -1 : engine->due_ns;
 }
 
 void dma_engine_step(struct dma_engine *engine, int64_t now)
 {
-    while (engine->due_ns >= 0 && engine->due_ns <= now)
+    while (!engine->is_writing && engine->due_ns >= 0 && engine->due_ns <= now)
         finish(engine);
 }
 
@@ -194,6 +233,7 @@ static void engine_reset(struct function *function)
     function_config(function, 0x87d010b5, 0x08800000); /* a system peripheral of another kind */
     memset(engine->registers, 0, sizeof engine->registers);
     stop(engine, 0);
+    engine->is_writing = engine->is_forgotten = false;
     engine->status = 0;
     engine->position = 0;
 }
@@ -205,6 +245,7 @@ static void engine_leave(struct function *function)
 
 void dma_engine_open(struct dma_engine *engine, const char *path)
 {
-    static const struct function_ops ops = {.reset = engine_reset, .leave = engine_leave, .access = engine_access};
+    static const struct function_ops ops = {
+        .reset = engine_reset, .leave = engine_leave, .access = engine_access, .written = engine_written};
     function_open(&engine->function, &ops, path, 1);
 }

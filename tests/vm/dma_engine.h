@@ -3,7 +3,7 @@
  *
  * What it is: a ring of descriptors in memory of the machine, of which the engine copies one after the other, from
  * memory to memory or to a window. It writes a descriptor back after its data, then interrupts. A window is what the
- * caller's `window` says of a bus address.
+ * caller's `window` says of a bus address, or what QEMU finds there: behind an IOMMU, and those of other links.
  *
  * Faults: each descriptor can take `late_ns`, at the end of which its source is read and its data arrive, behind all
  * that processors have sent meanwhile; and each `fail_every`-th moves half of its bytes and is written back as failed.
@@ -23,6 +23,12 @@ struct dma_run {
     uint64_t bytes;
 };
 
+/* What is left of the descriptor that is being copied. */
+struct dma_move {
+    uint64_t to, from, bytes;
+    uint32_t written_back; /* then */
+};
+
 struct dma_engine {
     struct function function;
     uint8_t registers[DMA_REGISTERS_BYTES];
@@ -30,6 +36,9 @@ struct dma_engine {
     bool is_pausing;
     int64_t due_ns;    /* of the descriptor under way; -1: none is */
     uint64_t position; /* in the ring, of that one or the next */
+    struct dma_move move;
+    bool is_writing;   /* a part of it is on its way through QEMU */
+    bool is_forgotten; /* and the descriptor was aborted meanwhile */
     uint64_t late_ns;
     uint32_t fail_every; /* 0: none */
     uint64_t done_count, done_bytes, failed_count;

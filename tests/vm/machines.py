@@ -4,9 +4,11 @@
 The chip is AMD's; with `.intel` behind the name of a test Intel's, and an IOMMU where memory does not lie as that wants it.
 
   contract  one machine with both ends of a link: the contract suite of ports over the driver in src/port/linux
-  contract_dma   the same machine with two engines under Linux's own plx_dma: the suite's part about DMA
-  iommu     the same with ordinary memory, which an IOMMU puts together; the others have a huge page and no IOMMU
-  stress    the same machine: both sides at once, processes killed
+  contract_dma   the same machine with two engines under Linux's own plx_dma: the suite's part about DMA;
+            each end has the engine of its own switch
+  iommu     as contract, with ordinary memory, which an IOMMU puts together; the others have a huge page and no IOMMU
+  iommu_dma   as contract_dma, with an IOMMU, and windows that are mappings
+  stress    the machine of contract: both sides at once, processes killed
   pair      two machines: the promises of kernel/uapi/quoit_ntb.h, every byte compared
   beside    one machine: clients of one port beside each other
   dma       two machines, each with the DMA engine of a PLX switch under Linux's own plx_dma, which is slow and fails now
@@ -18,6 +20,7 @@ The chip is AMD's; with `.intel` behind the name of a test Intel's, and an IOMMU
   flap      the ring of three, while cables are pulled and put back
   job       a conformance program on the bridges of three machines, two PEs on each: oshrun --driver linux on host0, agents
             on the others over a network beside the ring
+  job_dma   the stress program likewise, all payload by engines that are late and fail now and then
   cuts      the stress program and `once` on three machines while cables are pulled at random; QUOIT_VM_SECONDS=600 for
             ten minutes of it
   killed    a machine is powered off while the stress program runs on three: the job ends and says which it was
@@ -204,7 +207,8 @@ class Test:
     window_mib: int = 1
     is_mapped: bool = False  # windows are mappings, not messages
     has_network: bool = False  # host0 reaches each other machine hN by a network of their own, 10.78.N.1 to 10.78.N.2
-    engine: list = None      # each end has a DMA engine, and these options of ntb_device
+    engine: list = None      # each end has a DMA engine in its switch, and these options of ntb_device
+    engine_bytes: int = 0    # that each engine has copied, or more
     map_late_us: int = 0     # that the IOMMU takes for each page of a window
     modules: tuple = ("quoit_ntb",)  # beside Linux's ntb and the driver of the chip
     faults: object = None    # called with the Bed in a thread of its own, once all machines run
@@ -268,13 +272,13 @@ class Bed:
             "-append", f"console=ttyS0 quiet panic=-1 no_timer_check {memory} {guards} {options}"]
         if self.test.has_iommu:
             command += ["-device", "intel-iommu,intremap=on,caching-mode=on"]
-        sockets = [self.socket(end) for end in ends]
-        if self.test.engine is not None:
-            sockets += [self.engine_socket(end) for end in ends]
-        for i, socket in enumerate(sockets):
-            command += ["-device", f"pcie-root-port,id=port{i},chassis={i + 1},slot={i + 1},addr={i + 4}",
-                        "-device", '{"driver":"vfio-user-pci","bus":"port%d","rombar":0,"x-msg-timeout":%d,'
-                                   '"socket":{"path":"%s","type":"unix"}}' % (i, DEVICE_MS, socket)]
+        for i, end in enumerate(ends):
+            command += ["-device", f"pcie-root-port,id=port{i},chassis={i + 1},slot={i + 1},addr={i + 4}"]
+            sockets = [self.socket(end), *([self.engine_socket(end)] if self.test.engine is not None else [])]
+            for function, socket in enumerate(sockets):
+                command += ["-device", '{"driver":"vfio-user-pci","bus":"port%d","addr":"0.%d","multifunction":%s,"rombar":0,'
+                                       '"x-msg-timeout":%d,"socket":{"path":"%s","type":"unix"}}'
+                                       % (i, function, "true" if len(sockets) > 1 else "false", DEVICE_MS, socket)]
         for i, other in enumerate(self.networks_of(name)):
             command += ["-netdev", f"stream,id=net{i},addr.type=unix,addr.path={self.folder}/net{other},"
                                    + ("server=on" if name == "host0" else "server=off,reconnect-ms=500"),
@@ -353,17 +357,19 @@ def run(folder, build, test):
     return {name: bed.text(name) for name in test.machines}
 
 
-def judge_registers(folder, most):
+def judge_registers(folder, test):
     """What ntb_device counted, a line for each end: reads, writes, interrupts; and one for each engine."""
     is_good = True
     with open(f"{folder}/registers") as file:
         for line in file:
             print(line, end="")
-            if not line.startswith("end"):
-                continue
-            reads, writes, _ = [int(word) for word in line.split(":")[1].split() if word.isdigit()]
-            if most and reads + writes > most:
-                print(f"more than {most} accesses to registers")
+            counts = [int(word) for word in line.split(":")[1].split() if word.isdigit()]
+            if line.startswith("engine"):
+                if counts[1] < test.engine_bytes:
+                    print(f"fewer than {test.engine_bytes} bytes by this engine")
+                    is_good = False
+            elif test.registers_max and counts[0] + counts[1] > test.registers_max:
+                print(f"more than {test.registers_max} accesses to registers")
                 is_good = False
     return is_good
 
@@ -548,7 +554,10 @@ RING_PROGRAMS = ["quoit", "vm_ring_traffic"]
 TESTS = {
     "contract": Test(["vm_port_test"], "vm_port_test $ARGS", BOTH),
     "iommu": Test(["vm_port_test"], "vm_port_test $ARGS", BOTH, has_iommu=True),
-    "contract_dma": Test(["vm_port_dma_test"], "vm_port_dma_test $ARGS", BOTH, engine=LATE, modules=DMA_MODULES),
+    "contract_dma": Test(["vm_port_dma_test"], "vm_port_dma_test $ARGS", BOTH, engine=LATE, engine_bytes=1,
+                         modules=DMA_MODULES),
+    "iommu_dma": Test(["vm_port_dma_test"], "vm_port_dma_test $ARGS", BOTH, has_iommu=True, is_mapped=True, engine=LATE,
+                      engine_bytes=1, modules=DMA_MODULES),
     "stress": Test(["vm_port_stress_test"], "vm_port_stress_test $ARGS", BOTH),
     "pair": Test(["vm_port_pair"], "vm_port_pair /dev/ntb0 $END", PAIR, registers_max=2 * NAPS + 6000),
     "beside": Test(["vm_port_beside"], "vm_port_beside /dev/ntb0 /dev/ntb1", BOTH, has_iommu=True, is_guarded=True,
@@ -585,6 +594,8 @@ def job(programs, options="", count=HOSTS, heap_mib=2, window_mib=16, limit_s=30
 
 TESTS["job"] = job(["conformance_query"])
 TESTS["conformance"] = job([f"conformance_{name}" for name in CONFORMANCE], heap_mib=10, window_mib=32)
+TESTS["job_dma"] = job(["mix:--seconds:20:--max-bytes:65536"], "--dma-bytes 1", modules=DMA_MODULES,
+                       engine=["--dma-late", "500", "--dma-fail", "7"], engine_bytes=8192)
 TESTS["mix"] = job(["mix"])
 TESTS["times"] = job(["vm_ring_times"])
 TESTS["cuts"] = job([f"mix:--seconds:{SECONDS}:--max-bytes:16384", f"once:{SECONDS}"], limit_s=300 + 10 * SECONDS,
@@ -622,7 +633,7 @@ def run_test(name, build, arguments):
         make_file_system(f"{folder}/system", driver_of(test.chip), test.modules, programs, script)
         texts = run(folder, build, test)
         is_good = judge(texts, test)
-        return judge_registers(folder, test.registers_max) and is_good, texts
+        return judge_registers(folder, test) and is_good, texts
     finally:
         shutil.rmtree(folder)
 

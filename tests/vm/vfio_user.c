@@ -15,7 +15,20 @@
 #define REGISTERS_PENDING 0x3000u
 #define CONFIG_REGION     7u
 
-enum command { VERSION = 1, DMA_MAP, DMA_UNMAP, GET_INFO, GET_REGION, GET_IRQ = 7, SET_IRQS, READ, WRITE, RESET = 13 };
+enum command {
+    VERSION = 1,
+    DMA_MAP,
+    DMA_UNMAP,
+    GET_INFO,
+    GET_REGION,
+    GET_IRQ = 7,
+    SET_IRQS,
+    READ,
+    WRITE,
+    DMA_WRITE = 12,
+    RESET
+};
+#define FLAG_TYPE     0xfu
 #define FLAG_REPLY    1u
 #define FLAG_NO_REPLY 0x10u
 #define FLAG_ERROR    0x20u
@@ -285,6 +298,10 @@ static bool serve_message(struct function *function)
     struct message *message = &function->message;
     if (!receive(function, message))
         return false;
+    if ((message->header.flags & FLAG_TYPE) == FLAG_REPLY) {
+        function->ops->written(function); /* also if nothing is at that address */
+        return true;
+    }
     message->header.error = 0;
     message->reply_fd = -1;
     uint32_t bytes = handle(function, message);
@@ -296,6 +313,21 @@ static bool serve_message(struct function *function)
     message->header.flags = FLAG_REPLY | (message->header.error ? FLAG_ERROR : 0);
     message->header.bytes = (uint32_t)sizeof message->header + bytes;
     return answer(function, message);
+}
+
+void function_write(struct function *function, uint64_t address, const char *from, uint32_t bytes)
+{
+    static struct {
+        struct header header;
+        uint64_t address, count;
+        char data[WRITE_MAX];
+    } message;
+    uint32_t whole = (uint32_t)sizeof message - WRITE_MAX + bytes;
+    message.header = (struct header){.command = DMA_WRITE, .bytes = whole};
+    message.address = address;
+    message.count = bytes;
+    memcpy(message.data, from, bytes);
+    (void)!send(function->connection, &message, whole, MSG_NOSIGNAL); /* a machine that is gone is noticed by poll() */
 }
 
 /* Coming and going */

@@ -22,6 +22,7 @@
 #define BARS             6u
 #define FDS_MAX          16u
 #define BODY_MAX         (1u << 16)
+#define WRITE_MAX        (1u << 14) /* bytes of one function_write() */
 #define CONFIG_BYTES     4096u
 #define REGISTERS_BYTES  0x4000u /* BAR 0 at the least: the vectors' table and pending bits, which QEMU keeps */
 #define REGISTERS_VECTOR 0x2000u
@@ -38,6 +39,7 @@ struct function_ops {
     void (*config_read)(struct function *function, uint64_t at, uint32_t bytes);
     /* Memory at these addresses came or went. NULL: nothing to do. */
     void (*memory_changed)(struct function *function, uint64_t address, uint64_t bytes);
+    void (*written)(struct function *function); /* what function_write() began is done. NULL: it begins none */
 };
 
 /* Memory of the machine, by the addresses at which the function sees it. */
@@ -111,6 +113,8 @@ void function_fire(struct function *function, uint32_t vector);
 /* NULL: it is not memory of the machine, or not in one piece. */
 struct map *function_map_of(struct function *function, uint64_t address, uint64_t bytes);
 char *function_memory(struct function *function, uint64_t address, uint64_t bytes);
+/* Writes where the machine routes the address: to a window of another function, or nowhere. One at a time. */
+void function_write(struct function *function, uint64_t address, const char *from, uint32_t bytes);
 bool function_is_same_machine(const struct function *a, const struct function *b);
 
 #endif
