@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "env/clock.h"
+#include "lane/outbox.h"
 #include "proxy/allocation_rig.h"
 #include "proxy/network_rig.h"
 
@@ -494,6 +495,28 @@ static void test_pes_take_turns(void **state)
     close_world(&world);
 }
 
+/* A host that has left acknowledges no message any more. */
+static void test_a_message_to_a_host_that_leaves(void **state)
+{
+    struct world world;
+    struct quoit_outbox outbox;
+    (void)state;
+    open_world(&world);
+    quoit_outbox_open(&outbox, &world.layout, world.memory);
+    world.group.outbox = &outbox;
+    assert_int_equal(quoit_outbox_send(&outbox, 1, 0, "dddddddd", WORD_BYTES), QUOIT_OK);
+    step(&world);
+    assert_int_equal(sent_frame(&world, 0).kind, QUOIT_FRAME_MESSAGE);
+    assert_false(quoit_outbox_is_empty(&outbox));
+    world.net.config.on_left(world.net.config.arg, 1);
+    assert_true(quoit_outbox_is_empty(&outbox));
+    assert_true(quoit_lane_is_quiescent(&world.lane));
+    assert_int_equal(world.lost_count, 0);
+    world.group.outbox = NULL;
+    quoit_outbox_close(&outbox);
+    close_world(&world);
+}
+
 /* A PE whose memory is damaged. */
 static void test_a_request_that_is_under_way(void **state)
 {
@@ -671,6 +694,7 @@ int main(void)
         cmocka_unit_test(test_a_request_is_acknowledged_once),
         cmocka_unit_test(test_nothing_is_read_behind_a_landed_frame),
         cmocka_unit_test(test_pes_take_turns),
+        cmocka_unit_test(test_a_message_to_a_host_that_leaves),
         cmocka_unit_test(test_a_request_that_is_under_way),
         cmocka_unit_test(test_what_cannot_be_waited_for_is_polled),
         cmocka_unit_test(test_the_network_wakes_the_lane),

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: a lane of the papers' protocol executes and answers what its neighbour offers, and ends the job on what no
+ * correct host writes, unless the link is down or was, which wipes the scratchpads. Payload goes by DMA or is copied,
+ * as the job asks. Method: the lane of one host of two, over ports whose operations are a neighbour of this file: it
+ * holds what the lane writes, and offers what the test says from the left. */
+#include "proxy/lane_rig.h"
+#include "papers/lane.h"
+
+#define STEPS       4
+#define LARGE_BYTES CHUNK_BYTES /* goes by DMA */
+#define WORD_BYTES  8u
+#define OTHER_EPOCH 1u
+
+/* Operations of a port have no handle but the port, which is the driver's. */
+static struct {
+    const struct quoit_port *left;
+    uint32_t offered_words[QUOIT_SCRATCHPAD_COUNT], taken_words[QUOIT_SCRATCHPAD_COUNT];
+    uint64_t bits, rung_bits;
+    uint64_t offered_count, placed_count[QUOIT_BYPASS_COUNT];
+    uint64_t dma_cookie;
+    uint32_t write_count, dma_count, epoch;
+    bool is_down, has_dma, refuses_dma;
+} neighbour;
+
+static bool link_is_up(const struct quoit_port *port)
+{
+    return port != neighbour.left || !neighbour.is_down;
+}
+
+static uint32_t link_epoch(const struct quoit_port *port)
+{
+    return port == neighbour.left ? neighbour.epoch : 0;
+}
+
+static enum quoit_status take_write(struct quoit_port *port, enum quoit_window window, uint64_t offset,
+                                    const void *source, size_t bytes)
+{
+    (void)port, (void)window, (void)offset, (void)source, (void)bytes;
+    neighbour.write_count++;
+    return QUOIT_OK;
+}
+
+static enum quoit_status take_response(struct quoit_port *port, enum quoit_window window, uint64_t offset,
+                                       uint64_t value)
+{
+    (void)port, (void)window, (void)offset, (void)value;
+    return QUOIT_OK;
+}
+
+static uint32_t offer_word(struct quoit_port *port, uint32_t index)
+{
+    assert_ptr_equal(port, neighbour.left);
+    return neighbour.offered_words[index];
+}
+
+static void take_metadata(struct quoit_port *port, uint32_t index, uint32_t value)
+{
+    assert_ptr_not_equal(port, neighbour.left);
+    neighbour.taken_words[index] = value;
+}
+
+static uint64_t offer_bits(struct quoit_port *port)
+{
+    return port == neighbour.left ? neighbour.bits : 0;
+}
+
+static void clear_bits(struct quoit_port *port, uint64_t bits)
+{
+    neighbour.bits &= port == neighbour.left ? ~bits : ~UINT64_C(0);
+}
+
+static bool take_ring(struct quoit_port *port, uint64_t bits)
+{
+    neighbour.rung_bits |= port == neighbour.left ? 0 : bits;
+    return true;
+}
+
+static enum quoit_status take_dma(struct quoit_port *port, uint32_t channel, enum quoit_window window, uint64_t offset,
+                                  const void *source, size_t bytes, uint64_t cookie)
+{
+    (void)port, (void)channel, (void)window, (void)offset, (void)source, (void)bytes;
+    if (neighbour.refuses_dma)
+        return QUOIT_UNSUPPORTED;
+    neighbour.dma_count++;
+    neighbour.dma_cookie = cookie;
+    neighbour.has_dma = true;
+    return QUOIT_OK;
+}
+
+static uint32_t complete_dma(struct quoit_port *port, uint32_t channel, struct quoit_dma_done *done_out,
+                             uint32_t max_count)
+{
+    (void)port, (void)channel, (void)max_count;
+    bool had_dma = neighbour.has_dma;
+    neighbour.has_dma = false;
+    done_out[0] = (struct quoit_dma_done){.cookie = neighbour.dma_cookie, .status = QUOIT_OK};
+    return had_dma;
+}
+
+static void open_world(struct world *world)
+{
+    uint32_t lane_count;
+    open_ports(world, QUOIT_PROTOCOL_SCRATCHPAD, QUOIT_BARRIER_AUTO, 1);
+    memset(&neighbour, 0, sizeof neighbour);
+    neighbour.left = world->group.ports[QUOIT_LEFT];
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        struct quoit_port_ops *ops = &world->group.ports[side]->ops;
+        ops->link_is_up = link_is_up;
+        ops->link_epoch = link_epoch;
+        ops->write = take_write;
+        ops->write64 = take_response;
+        ops->scratchpad_read = offer_word;
+        ops->scratchpad_peer_write = take_metadata;
+        ops->doorbell_read = offer_bits;
+        ops->doorbell_clear = clear_bits;
+        ops->ring = take_ring;
+        ops->dma_submit = take_dma;
+        ops->dma_poll = complete_dma;
+    }
+    assert_int_equal(open_lanes(world, &lane_count), QUOIT_OK);
+}
+
+static void close_world(struct world *world)
+{
+    close_lanes(world, 1);
+    close_ports(world);
+}
+
+static void steps(struct world *world)
+{
+    for (int i = 0; i < STEPS && world->lanes[0].status == QUOIT_OK; i++)
+        step(world);
+}
+
+/* A transfer of host 1 to host 0, with payload of 'd'. `skew`: by which its count is wrong. */
+static void offer(struct world *world, const struct quoit_frame *frame, uint32_t skew)
+{
+    const struct quoit_lane *lane = &world->lanes[0];
+    uint32_t buffer = quoit_bypass_of(frame, 0);
+    uint32_t place = buffer * QUOIT_BYPASS_DEPTH + (uint32_t)(neighbour.placed_count[buffer]++ % QUOIT_BYPASS_DEPTH);
+    char *at = lane->memory + lane->layout->slots[QUOIT_LEFT] + quoit_bypass_offset(lane->layout, 0, place);
+    assert_false(quoit_scratchpad_has_head(frame));
+    memset(at + QUOIT_FRAME_BYTES, 'd', frame->bytes);
+    quoit_scratchpad_pack(frame, (++neighbour.offered_count + skew) * QUOIT_LANES_MAX, neighbour.offered_words);
+    neighbour.bits |= quoit_doorbell_of_lane(&lane->own_doorbells[QUOIT_LEFT], 0);
+    steps(world);
+}
+
+static struct quoit_frame put_of_host_1(const struct world *world)
+{
+    return (struct quoit_frame){.kind = QUOIT_FRAME_PUT,
+                                .flags = QUOIT_FRAME_RIGHT,
+                                .source_host = 1,
+                                .bytes = WORD_BYTES,
+                                .offset = world->group.layout->segment_heap,
+                                .token = 3};
+}
+
+/* What the lane offers to its right neighbour, as its first transfer. */
+static struct quoit_frame taken(void)
+{
+    struct quoit_frame frame;
+    bool has_head;
+    assert_int_equal(quoit_scratchpad_unpack(neighbour.taken_words, QUOIT_LANES_MAX, &frame, &has_head), QUOIT_OK);
+    return frame;
+}
+
+static void test_a_put_is_executed_and_answered(void **state)
+{
+    struct world world;
+    (void)state;
+    open_world(&world);
+    const struct quoit_frame put = put_of_host_1(&world);
+    offer(&world, &put, 0);
+    assert_int_equal(world.lanes[0].status, QUOIT_OK);
+    assert_memory_equal(world.lanes[0].memory + quoit_layout_segment(world.group.layout, 0) + put.offset, "dddddddd",
+                        WORD_BYTES);
+    const struct quoit_frame answer = taken();
+    assert_int_equal(answer.kind, QUOIT_FRAME_ACK);
+    assert_int_equal(answer.source_host, 0);
+    assert_int_equal(answer.dest_host, 1);
+    assert_int_equal(answer.token, put.token);
+    close_world(&world);
+}
+
+/* What is offered without its turn, by a link that may be down, or have been. */
+static void test_metadata_of_another_turn(void **state)
+{
+    static const struct {
+        bool is_down;
+        uint32_t epoch;
+        enum quoit_status status;
+    } cases[] = {{false, 0, QUOIT_INVALID}, {true, 0, QUOIT_LINK_DOWN}, {false, OTHER_EPOCH, QUOIT_LINK_DOWN}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct world world;
+        open_world(&world);
+        const struct quoit_frame put = put_of_host_1(&world);
+        neighbour.is_down = cases[i].is_down;
+        neighbour.epoch = cases[i].epoch;
+        offer(&world, &put, 1);
+        assert_int_equal(world.lanes[0].status, cases[i].status);
+        close_world(&world);
+    }
+}
+
+static void test_frames_that_no_host_sends(void **state)
+{
+    (void)state;
+    for (int wrong = 0; wrong < 4; wrong++) {
+        struct world world;
+        open_world(&world);
+        struct quoit_frame frame = put_of_host_1(&world);
+        if (wrong == 0)
+            frame.kind = QUOIT_FRAME_GET; /* its way is the other one */
+        if (wrong == 1)
+            frame.dest_pe = 2; /* of two */
+        if (wrong == 2)
+            frame.offset = world.group.layout->segment_stride;
+        if (wrong == 3) { /* nobody waits for it */
+            frame.kind = QUOIT_FRAME_ACK;
+            frame.bytes = 0;
+        }
+        offer(&world, &frame, 0);
+        assert_int_equal(world.lanes[0].status, QUOIT_INVALID);
+        close_world(&world);
+    }
+}
+
+/* A PE whose memory is damaged: nothing is sent for it. */
+static void test_a_request_that_is_not_valid(void **state)
+{
+    struct world world;
+    (void)state;
+    open_world(&world);
+    submit(&world, WORD_BYTES);
+    quoit_memory_channel(world.group.layout, world.group.memory, 0, 0)->requests[0].frame.dest_host = 2;
+    steps(&world);
+    assert_int_equal(world.lanes[0].status, QUOIT_INVALID);
+    assert_int_equal(world.lanes[0].submit_heads[0], 0);
+    assert_int_equal(neighbour.write_count, 0);
+    assert_int_equal(neighbour.rung_bits, 0);
+    close_world(&world);
+}
+
+static void test_payload_goes_as_the_job_asks(void **state)
+{
+    static const struct {
+        enum quoit_payload_kind kind;
+        uint32_t bytes;
+        bool refuses_dma, is_dma;
+    } cases[] = {{QUOIT_PAYLOAD_DMA, LARGE_BYTES, false, true},
+                 {QUOIT_PAYLOAD_DMA, LARGE_BYTES, true, false},
+                 {QUOIT_PAYLOAD_DMA, WORD_BYTES, false, false},
+                 {QUOIT_PAYLOAD_COPY, LARGE_BYTES, false, false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct world world;
+        open_world(&world);
+        world.rig.hosts[0].layout.job.payload = (uint8_t)cases[i].kind;
+        neighbour.refuses_dma = cases[i].refuses_dma;
+        submit(&world, cases[i].bytes);
+        steps(&world);
+        assert_int_equal(world.lanes[0].status, QUOIT_OK);
+        assert_int_equal(neighbour.dma_count, cases[i].is_dma);
+        assert_int_equal(neighbour.write_count, !cases[i].is_dma);
+        assert_int_equal(taken().kind, QUOIT_FRAME_PUT);
+        assert_int_equal(taken().bytes, cases[i].bytes);
+        close_world(&world);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_put_is_executed_and_answered), cmocka_unit_test(test_metadata_of_another_turn),
+        cmocka_unit_test(test_frames_that_no_host_sends),      cmocka_unit_test(test_a_request_that_is_not_valid),
+        cmocka_unit_test(test_payload_goes_as_the_job_asks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
