@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Each collective over a network, by one PE of each host: small, and of config.bytes. All begin together; the time ends
  * with the last PE. A broadcast is STEPS calls and a barrier, divided by STEPS, as quoit perf has it: a root goes on
- * before the others have its data. Every result is compared with what the sources make it. */
+ * before the others have its data. Then each is called once more, and one PE enters late: until then nobody may write
+ * into its destination. Every result is compared with what the sources make it. */
 #include "base/assert.h"
 #include "coll/team.h"
 #include "sim/workload.h"
@@ -13,6 +14,9 @@
 #define SMALL_BYTES   8u
 #define BARRIER_STEPS 4
 #define STEPS         16
+#define LATE_MESSAGES 4          /* as long as so many take one after the other */
+#define LATE_BYTES    (1u << 20) /* each of all bytes, up to here */
+#define UNTOUCHED     0xee
 
 struct meeting {
     uint32_t arrived_count; /* ever */
@@ -118,14 +122,19 @@ static uint64_t result_of(const struct sim_pe *pe, const struct measured *row, u
     return 0;
 }
 
+/* Of the destination that a call writes at each PE. */
+static uint64_t result_bytes(const struct sim_pe *pe, const struct measured *row, uint64_t bytes)
+{
+    return row->kind == KIND_BARRIER ? 0 : bytes * (has_blocks(row) ? pe->fabric->self.pe_count : 1);
+}
+
 /* Every word, but of a sum of many PEs only some: each of them adds up all. */
 static void check_result(struct sim_pe *pe, const struct measured *row, uint64_t bytes)
 {
     const uint64_t *words = quoit_coll_address(pe->fabric, pe->fabric->self.layout.segment_heap);
-    uint64_t count = bytes / sizeof(uint64_t) * (has_blocks(row) ? pe->fabric->self.pe_count : 1);
+    uint64_t count = result_bytes(pe, row, bytes) / sizeof(uint64_t);
     uint64_t step = row->kind == KIND_REDUCE ? pe->fabric->self.pe_count : 1;
-    for (uint64_t i = row->kind == KIND_REDUCE ? pe->index % step : 0; i < count && row->kind != KIND_BARRIER;
-         i += step)
+    for (uint64_t i = row->kind == KIND_REDUCE ? pe->index % step : 0; i < count; i += step)
         if (words[i] != result_of(pe, row, bytes, i))
             sim_fail(pe->world, "%s over %u hosts: word %llu at PE %u is wrong", row->name, pe->fabric->self.pe_count,
                      (unsigned long long)i, pe->index);
@@ -145,6 +154,27 @@ static void meet(struct sim_pe *pe)
     sim_block(world, meeting->start_ns);
 }
 
+/* Late is the PE opposite the root, so that of four and more it is not a neighbour of it. */
+static void call_late(struct sim_pe *pe, const struct measured *row, uint64_t bytes)
+{
+    const struct sim_model *model = &pe->world->model;
+    uint32_t late_pe = pe->fabric->self.pe_count / 2;
+    unsigned char *dest = quoit_coll_address(pe->fabric, pe->fabric->self.layout.segment_heap);
+    uint64_t dest_bytes = result_bytes(pe, row, bytes);
+    uint64_t bytes_ns = sim_model_time(model->network_ps_per_byte, dest_bytes < LATE_BYTES ? dest_bytes : LATE_BYTES);
+    memset(dest, UNTOUCHED, dest_bytes);
+    meet(pe);
+    if (pe->index == late_pe)
+        sim_block(pe->world, pe->world->now_ns + LATE_MESSAGES * (model->network_latency_ns + bytes_ns));
+    for (uint64_t i = 0; i < dest_bytes && pe->index == late_pe; i++)
+        if (dest[i] != UNTOUCHED)
+            sim_fail(pe->world, "%s over %u hosts: byte %llu at PE %u is written before it calls", row->name,
+                     pe->fabric->self.pe_count, (unsigned long long)i, pe->index);
+    call(pe, row, bytes);
+    check_result(pe, row, bytes);
+    meet(pe);
+}
+
 static void measure(struct sim_pe *pe, const struct measured *row)
 {
     struct sim_world *world = pe->world;
@@ -156,7 +186,7 @@ static void measure(struct sim_pe *pe, const struct measured *row)
     uint64_t words = bytes / 8 * (row->kind == KIND_ALLTOALL ? pe->fabric->self.pe_count : 1);
     for (uint64_t i = 0; i < words; i++)
         source[i] = word_of(pe->index, i);
-    memset(dest, 0xee, bytes * (has_blocks(row) ? pe->fabric->self.pe_count : 1));
+    memset(dest, UNTOUCHED, result_bytes(pe, row, bytes));
     meet(pe);
     for (uint32_t i = 0; i < steps; i++)
         call(pe, row, bytes);
@@ -177,9 +207,12 @@ static void run_network(struct sim_pe *pe)
     pe->team = quoit_team_new(pe->fabric, &job, 0, 0);
     if (!pe->team)
         sim_fail(pe->world, "PE %u cannot make its team", pe->index);
-    for (size_t i = 0; i < ROW_COUNT; i++)
-        if (rows[i].kind == KIND_BARRIER || block_bytes(pe, &rows[i]) > 0)
-            measure(pe, &rows[i]);
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        if (rows[i].kind != KIND_BARRIER && block_bytes(pe, &rows[i]) == 0)
+            continue;
+        measure(pe, &rows[i]);
+        call_late(pe, &rows[i], block_bytes(pe, &rows[i]));
+    }
     quoit_team_delete(pe->team);
     pe->team = NULL;
 }

@@ -197,12 +197,13 @@ static void broadcast_large(struct quoit_team_state *team, const struct broadcas
     if (broadcast->is_root)
         publish(team);
     if (team->is_leader && team->host_count > 1) {
-        /* The leaders to whom this one sends are inside, so their dests may be written. */
+        /* The leaders to whom this one sends are inside, so their dests may be written: its neighbours, or any along a
+         * tree. */
         static const struct quoit_team_message nothing;
         const struct quoit_team_message *const ready[QUOIT_TRAVEL_COUNT] = {&nothing, &nothing};
         bool is_tree = takes_tree(team, broadcast->bytes);
         if (is_tree)
-            quoit_team_before_exchange(team);
+            quoit_team_sync_hosts(team, NULL);
         else
             quoit_team_round(team, ready);
         if (!broadcast->spread.does_receive)

@@ -3,7 +3,8 @@
 """Aim: quoit perf --loggp finds the constants of a network, and the model of quoit predict --network takes as long as the schedules
 of src/coll, which the simulator runs, and as a job of quoit perf.
 Method: results of a network that is known to the last digit; the model beside the simulator for every collective, small and
-large, on 2 to 64 hosts, and with `large` on 1000. The simulator compares each word of the results itself.
+large, on 2 to 64 hosts, and with `large` on 1000. The simulator compares each word of the results itself, and that none is
+written before its PE calls.
 
 Use: network_test.py QUOIT [large]"""
 import json
@@ -98,6 +99,11 @@ def test_model_beside_simulator(folder):
         check_near(table("--network", path, "--hosts", "2,5,6,16", "--bytes", "1M"), 9)
         check_near(table("--network", path, "--hosts", "16,33,64", "--bytes", "4K"), 9)
         check_near(table("--network", path, "--hosts", "2,4,6", "--bytes", "64K", "--processors", "2"), 9)
+
+
+def test_nobody_writes_early(folder):
+    """Also where a tree is no sooner than round the hosts or hardly: its root sends to hosts that are not its neighbours."""
+    table("--network", write(folder, result()), "--hosts", "2,3,4,5,6,8", "--bytes", "160K")
 
 
 def test_measured(folder):
