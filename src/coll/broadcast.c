@@ -152,17 +152,16 @@ static void relay(struct quoit_team_state *team, const struct broadcast *broadca
 }
 
 /* Whether data of this size is sooner with all hosts along a tree, whose sender has it each time as a whole, than round
- * the hosts, where it meets as many latencies as there are hosts. Both in bytes: of what is sent one after the other,
- * and of latencies, those of the meeting before included. */
+ * the hosts, where it meets as many latencies as there are hosts and the root's last chunk is on its way after all
+ * others. Both in bytes: of what is sent one after the other, and of latencies, those of the meeting before included.
+ */
 static bool takes_tree(const struct quoit_team_state *team, size_t bytes)
 {
     if (team->has_links)
         return false;
     uint64_t rounds = quoit_schedule_dissemination_rounds(team->host_count), hops = team->host_count - 1;
-    uint64_t half = (bytes + 1) / 2, chunk_count = (half + CHUNK_BYTES - 1) / CHUNK_BYTES;
-    uint64_t chunk = half < CHUNK_BYTES ? half : CHUNK_BYTES;
-    return rounds * (bytes + 2 * LATENCY_BYTES) <
-           LATENCY_BYTES + hops * (chunk + LATENCY_BYTES) + (2 * chunk_count - 1) * chunk;
+    uint64_t chunk = bytes / 2 < CHUNK_BYTES ? bytes / 2 : CHUNK_BYTES;
+    return rounds * (bytes + 2 * LATENCY_BYTES) < LATENCY_BYTES + bytes - chunk + hops * (chunk + LATENCY_BYTES);
 }
 
 /* The leader's part of a large broadcast along the tree. */

@@ -102,7 +102,7 @@ def test_model_beside_simulator(folder):
 
 
 def test_nobody_writes_early(folder):
-    """Also where a tree is no sooner than round the hosts or hardly: its root sends to hosts that are not its neighbours."""
+    """Round the hosts, and along a tree, whose root sends to hosts that are not its neighbours."""
     table("--network", write(folder, result()), "--hosts", "2,3,4,5,6,8", "--bytes", "160K")
 
 

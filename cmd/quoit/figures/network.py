@@ -26,10 +26,8 @@ def rounds_of(hosts):
 
 def takes_tree(hosts, size):
     """Of a large broadcast: broadcast.c."""
-    half = -(-size // 2)
-    chunks, chunk = -(-half // CHUNK_BYTES), min(half, CHUNK_BYTES)
-    return rounds_of(hosts) * (size + 2 * LATENCY_BYTES) < \
-        LATENCY_BYTES + (hosts - 1) * (chunk + LATENCY_BYTES) + (2 * chunks - 1) * chunk
+    chunk = min(size // 2, CHUNK_BYTES)
+    return rounds_of(hosts) * (size + 2 * LATENCY_BYTES) < LATENCY_BYTES + size - chunk + (hosts - 1) * (chunk + LATENCY_BYTES)
 
 
 class Model:
