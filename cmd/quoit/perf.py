@@ -16,6 +16,7 @@ KEY = ("test", "bytes", "buffers", "cache")
 NOISE_MIN = 1.03  # smaller differences are not significant, however quiet the machine was
 NEAR_LIMIT = 1.15
 UNITS = (("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1))
+DAY_NS = 86400e9
 
 
 class Wrong(Exception):
@@ -196,11 +197,13 @@ def least(result, test):
 
 def fit_line(points):
     """a and b of a + b * size, with the least sum of squares of relative errors."""
-    weights = [(size, 1 / ns ** 2, ns) for size, ns in points.items()]
-    total, first, second = (sum(weight * size ** power for size, weight, _ in weights) for power in (0, 1, 2))
-    ns_sum, ns_first = (sum(weight * size ** power * ns for size, weight, ns in weights) for power in (0, 1))
-    slope = max(0, (total * ns_first - first * ns_sum) / (total * second - first ** 2))
-    return (ns_sum - slope * first) / total, slope
+    weights = {size: 1 / ns ** 2 for size, ns in points.items()}
+    total = sum(weights.values())
+    mean_size = sum(weights[size] * size for size in points) / total
+    mean_ns = sum(weights[size] * ns for size, ns in points.items()) / total
+    slope = max(0, sum(weights[size] * (size - mean_size) * (ns - mean_ns) for size, ns in points.items()) /
+                sum(weights[size] * (size - mean_size) ** 2 for size in points))
+    return mean_ns - slope * mean_size, slope
 
 
 def fit_loggp(result, path):
@@ -212,7 +215,11 @@ def fit_loggp(result, path):
     if len(one_way) < 3 or small is None or result["pes"] < 3:
         raise Wrong(f"{path} lacks put-signal of three sizes, or put-quiet and fan of a common one, on three PEs or more: "
                     "quoit perf --host A,B,C --tests put-signal,put-quiet,fan --sizes 8:64K")
+    if not all(1 <= ns <= DAY_NS for ns in (*one_way.values(), round_trips[small], fans[small])):
+        raise Wrong(f"{path}: put-signal, put-quiet or fan takes less than 1 ns or more than a day")
     base, slope = fit_line(one_way)
+    if base <= 0:
+        raise Wrong(f"{path}: the times of put-signal do not lie near a line that begins above 0")
     others = result["pes"] - 1
     gap = min(max(0, (others * fans[small] - round_trips[small]) / (others - 1)), base)
     errors = [abs((base + slope * size) / ns - 1) for size, ns in one_way.items()]

@@ -85,7 +85,17 @@ def test_mistakes(folder):
         for command in ("perf", "--loggp", path), ("predict", "--network", path, "--hosts", "2"):
             found = quoit(*command)
             check(found.returncode == status and "put-signal,put-quiet,fan" in found.stderr and not found.stdout, f"{command}: {found}")
-    for wrong in (["predict", "--network", write(folder, result()), "--hosts", "1025"],
+    for (least, steep), words in {(0, 1): "less than 1 ns", (1e300, 1): "more than a day", (1, 10): "a line that begins"}.items():
+        steps = [row("put-signal", size, least * steep ** i) for i, size in enumerate((8, 16, 24))]
+        wrong = result() | {"rows": steps + [row("put-quiet", 8, 9), row("fan", 8, 9)]}
+        found = quoit("perf", "--loggp", write(folder, wrong, "wrong.json"))
+        check(found.returncode == 1 and words in found.stderr and found.stderr.count("\n") == 1 and not found.stdout, f"{found}")
+    path = write(folder, result())
+    found = quoit("predict", "--network", f"{path},{path}", "--hosts", "2")
+    check(found.returncode == 1 and "has 4 PEs, as a file before it" in found.stderr and not found.stdout, f"two of 4 PEs: {found}")
+    for wrong in (["predict", "--network", path, "--hosts", "1025"], ["predict", "--network", path, "--hosts", "2,600", "--bytes", "4K"],
+                  ["predict", "--network", path, "--model", "noise_ns=1"], ["predict", "--network", path, "--conditions"],
+                  ["predict", "--processors", "2"],
                   ["sim", "--workload", "network", "--hosts", "4", "--pes", "8"], ["sim", "--workload", "network", "--fault", "link"]):
         found = quoit(*wrong)
         check(found.returncode == 2 and found.stderr and not found.stdout, f"{wrong}: {found}")

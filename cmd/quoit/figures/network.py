@@ -165,6 +165,8 @@ class Measured:
         self.results = {}
         for path in texts:
             result = perf.load(path)
+            if result["pes"] in self.results:
+                raise perf.Wrong(f"{path} has {result['pes']} PEs, as a file before it")
             self.results[result["pes"]] = result
         self.fitted = perf.fit_loggp(perf.load(texts[0]), texts[0])
 

@@ -82,6 +82,12 @@ def parse(arguments):
         parser.error(f"--seeds is 1 to 100, not {options.seeds}")
     if not 0 <= options.processors <= 1024:
         parser.error(f"--processors is 0 to 1024, not {options.processors}")
+    if options.network and options.bytes < network.SMALL_BYTES * options.hosts[-1]:
+        parser.error(f"--bytes is divided among {options.hosts[-1]} hosts, {network.SMALL_BYTES} at least for each")
+    if options.network and (options.model or options.conditions):
+        parser.error("--network takes its constants from the first file: no --model, no --conditions")
+    if options.processors and not options.network:
+        parser.error("--processors is of --network")
     return options, parser
 
 
