@@ -116,13 +116,14 @@ static bool is_of_idle_psm(void *code)
     Dl_info caller;
     if (dladdr(code, &caller) == 0)
         return false;
-    return (strstr(caller.dli_fname, "/libpsm2.so") && access("/sys/class/infiniband/hfi1_0", F_OK) != 0) ||
-           (strstr(caller.dli_fname, "/libinfinipath.so") && access("/sys/class/infiniband/qib0", F_OK) != 0);
+    return (strstr(caller.dli_fname, "/libpsm2.so") && access("/sys/module/hfi1", F_OK) != 0) ||
+           (strstr(caller.dli_fname, "/libinfinipath.so") && access("/sys/module/ib_qib", F_OK) != 0);
 }
 
 /* Debian's libfabric is linked with both libraries of psm, and each measures the processor's clock for 0.1 s as it is
  * loaded, on processor 0, where all proxies of the machine meet. Without psm's adapters nobody uses the result: there a
- * cycle is a nanosecond, the longest that psm believes, and the time is over two to four times as soon. */
+ * cycle is a nanosecond, the longest that psm believes, and the time is over two to four times as soon. The kernel's
+ * drivers say whether there may be any; their adapters may have other names than the first. */
 extern int gettimeofday(struct timeval *restrict now_out, void *restrict zone) __attribute__((visibility("default")));
 int gettimeofday(struct timeval *restrict now_out, void *restrict zone)
 {
