@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: a lane of the papers' protocol executes and answers what its neighbour offers, and ends the job on what no
- * correct host writes, unless the link is down or was, which wipes the scratchpads. Payload goes by DMA or is copied,
- * as the job asks. Method: the lane of one host of two, over ports whose operations are a neighbour of this file: it
- * holds what the lane writes, and offers what the test says from the left. */
+/* Aim: a lane of the papers' protocol executes what its neighbour offers and responds to it, and ends the job on what
+ * no correct host writes, unless the link is down or was, which wipes the scratchpads. Payload goes by DMA or is
+ * copied, as the job asks. Method: the lane of one host of two, over ports whose operations are a neighbour of this
+ * file: it holds what the lane writes, and offers what the test says from the left. */
 #include "proxy/lane_rig.h"
 #include "papers/lane.h"
 
@@ -165,7 +165,7 @@ static struct quoit_frame taken(void)
     return frame;
 }
 
-static void test_a_put_is_executed_and_answered(void **state)
+static void test_a_put_is_executed_and_responded_to(void **state)
 {
     struct world world;
     (void)state;
@@ -175,11 +175,11 @@ static void test_a_put_is_executed_and_answered(void **state)
     assert_int_equal(world.lanes[0].status, QUOIT_OK);
     assert_memory_equal(world.lanes[0].memory + quoit_layout_segment(world.group.layout, 0) + put.offset, "dddddddd",
                         WORD_BYTES);
-    const struct quoit_frame answer = taken();
-    assert_int_equal(answer.kind, QUOIT_FRAME_ACK);
-    assert_int_equal(answer.source_host, 0);
-    assert_int_equal(answer.dest_host, 1);
-    assert_int_equal(answer.token, put.token);
+    const struct quoit_frame response = taken();
+    assert_int_equal(response.kind, QUOIT_FRAME_ACK);
+    assert_int_equal(response.source_host, 0);
+    assert_int_equal(response.dest_host, 1);
+    assert_int_equal(response.token, put.token);
     close_world(&world);
 }
 
@@ -273,8 +273,8 @@ static void test_payload_goes_as_the_job_asks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_put_is_executed_and_answered), cmocka_unit_test(test_metadata_of_another_turn),
-        cmocka_unit_test(test_frames_that_no_host_sends),      cmocka_unit_test(test_a_request_that_is_not_valid),
+        cmocka_unit_test(test_a_put_is_executed_and_responded_to), cmocka_unit_test(test_metadata_of_another_turn),
+        cmocka_unit_test(test_frames_that_no_host_sends),          cmocka_unit_test(test_a_request_that_is_not_valid),
         cmocka_unit_test(test_payload_goes_as_the_job_asks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
