@@ -3,12 +3,10 @@
 the schedules of src/coll take; `quoit sim --workload network` runs them with the same constants; results of quoit perf on as many
 hosts stand beside both. Times are those of quoit perf: a broadcast is one of 16 with a barrier at the end, since its root goes
 on at once, and the other collectives have a 16th of a barrier."""
-import json
 import sys
 
-import page
 import perf
-from simulator import Book, Failed, Simulator
+from simulator import Book, Simulator
 
 CALLS = 16          # of a batch of quoit perf, before its barrier
 SMALL_BYTES = 8
@@ -228,7 +226,7 @@ def report(options, measured, simulated, constants, errors):
             *lines(model, options.hosts, options.bytes)]}]}
 
 
-def print_table(data):
+def print_table(data, _options):
     table = data["sections"][0]["items"][0]
     print("\n".join(data["text"]), "\n\n" + HEAD, sep="")
     for row in table["rows"]:
@@ -237,7 +235,8 @@ def print_table(data):
             print(f"{count:>6} hosts  {one}")
 
 
-def main(quoit, options):
+def prepare(quoit, options):
+    """The simulator, and what makes the page of it: first of runs that are to be made, then of their results."""
     try:
         measured = Measured(options.network.split(","))
     except perf.Wrong as problem:
@@ -245,16 +244,4 @@ def main(quoit, options):
     constants, *errors = measured.fitted
     simulator = Simulator(quoit)
     simulated = Simulated(simulator, {**constants, "network_processor_count": options.processors}, options.bytes)
-    try:
-        report(options, measured, simulated, constants, errors)
-        simulator.make()
-        data = report(options, measured, simulated, constants, errors)
-        if options.html:
-            page.write(data, options.html)
-    except (OSError, Failed, page.Wrong) as problem:
-        sys.exit(f"quoit predict: {problem}")
-    if options.json:
-        print(json.dumps(data))
-    else:
-        print_table(data)
-    return 0
+    return simulator, lambda: report(options, measured, simulated, constants, errors)

@@ -226,12 +226,8 @@ def print_table(data, options):
     print("\n" + "\n".join(data["text"]))
 
 
-def main(quoit, arguments):
-    options, parser = parse(arguments)
-    if options.html:
-        page.find_matplotlib()
-    if options.network:
-        return network.main(quoit, options)
+def prepare(quoit, options, parser):
+    """As network.prepare()."""
     simulator = Simulator(quoit)
     try:
         model = simulator.call(["--show-model", *[word for text in options.model for word in ("--model", text)]])
@@ -240,10 +236,18 @@ def main(quoit, arguments):
         parser.error(str(problem).splitlines()[-1].split("quoit sim: ")[-1])
     rings = Rings(simulator, options)
     public = Rings(simulator, options, ["public", f"noise_ns={NOISE_NS}"]) if options.conditions else None
+    return simulator, lambda: report(options, rings, public, sensitivity)
+
+
+def main(quoit, arguments):
+    options, parser = parse(arguments)
+    if options.html:
+        page.find_matplotlib()
+    simulator, report_now = network.prepare(quoit, options) if options.network else prepare(quoit, options, parser)
     try:
-        report(options, rings, public, sensitivity)
+        report_now()
         simulator.make()
-        data = report(options, rings, public, sensitivity)
+        data = report_now()
         if options.html:
             page.write(data, options.html)
     except (OSError, Failed, page.Wrong) as problem:
@@ -251,5 +255,5 @@ def main(quoit, arguments):
     if options.json:
         print(json.dumps(data))
     else:
-        print_table(data, options)
+        (network.print_table if options.network else print_table)(data, options)
     return 0
