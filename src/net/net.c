@@ -356,6 +356,7 @@ static enum quoit_status open_driver(struct quoit_net *net, char problem[QUOIT_N
     struct quoit_net_driver_config own = {
         .provider = config->provider,
         .device = config->device,
+        .host = config->host,
         .host_count = config->host_count,
         .events = {.arg = net, .done = on_done, .message = on_message, .broken = on_broken},
     };

@@ -49,6 +49,7 @@ struct rig {
     uint32_t host;     /* of this process */
     bool has_two_tags; /* of jobs: even hosts do not know odd ones */
     bool stays;        /* hosts do not leave at the end: they must have died, or be lost */
+    bool rushes;       /* hosts run as soon as they have connected themselves */
     struct rig_board *board;
     uint32_t barrier_count;
     struct quoit_net *net;
@@ -205,7 +206,8 @@ static inline void rig_host_main(struct rig *rig, uint32_t host, void (*run)(str
     rig_open(rig);
     rig_barrier(rig);
     rig_connect(rig);
-    rig_barrier(rig);
+    if (!rig->rushes)
+        rig_barrier(rig);
     run(rig);
     if (!rig->stays) {
         rig_barrier(rig);

@@ -167,13 +167,19 @@ static void run_batches(struct rig *rig)
     free(batches.model);
 }
 
+static uint64_t choose_seed(void)
+{
+    const char *text = getenv("QUOIT_TEST_SEED");
+    uint64_t seed = text ? strtoull(text, NULL, 0) : quoit_clock_now_ns();
+    print_message("seed %llu: QUOIT_TEST_SEED=%llu replays it\n", (unsigned long long)seed, (unsigned long long)seed);
+    return seed;
+}
+
 static void test_batches(void **state)
 {
     (void)state;
     struct rig rig = make_rig(3);
-    const char *text = getenv("QUOIT_TEST_SEED");
-    uint64_t seed = text ? strtoull(text, NULL, 0) : quoit_clock_now_ns();
-    print_message("seed %llu: QUOIT_TEST_SEED=%llu replays it\n", (unsigned long long)seed, (unsigned long long)seed);
+    uint64_t seed = choose_seed();
     rig.arg = &seed;
     assert_int_equal(rig_run(&rig, run_batches), 0);
 }
@@ -306,6 +312,19 @@ static void test_many(void **state)
 #define LOST_LIMIT_NS UINT64_C(2000000000) /* no host that lives is held up for so long, */
 #define LOST_SLACK_NS 30000000000u         /* and this end of a busy machine no longer than that */
 
+/* Two hosts that have lost the third. */
+static void go_on_with(struct rig *rig, uint32_t other)
+{
+    char *source = rig->memory + (8 << 20);
+    fill(source, rig->host, 0, 100000, 9);
+    rig_put(rig, other, 0, source, 100000, 0);
+    must(quoit_net_flush(rig->net, other, RIG_DEADLINE_NS) == QUOIT_OK);
+    rig_send(rig, other, "done", 4);
+    rig_until(rig, rig->message_count == 1);
+    must(is_filled(rig->memory, other, 0, 100000, 9));
+    must(quoit_net_leave(rig->net, RIG_DEADLINE_NS) == QUOIT_OK);
+}
+
 static void run_lost(struct rig *rig)
 {
     int signal_number = *(const int *)rig->arg;
@@ -337,13 +356,7 @@ static void run_lost(struct rig *rig)
     must(quoit_net_put(rig->net, rig->windows[victim], 0, source, rig->region, 8, 0) == QUOIT_GONE);
     must(quoit_net_get(rig->net, rig->windows[victim], 0, source, rig->region, 8, 0) == QUOIT_GONE);
     must(quoit_net_send(rig->net, victim, source, 8) == QUOIT_GONE);
-    fill(source, rig->host, 0, 100000, 9);
-    rig_put(rig, other, 0, source, 100000, 0);
-    must(quoit_net_flush(rig->net, other, RIG_DEADLINE_NS) == QUOIT_OK);
-    rig_send(rig, other, "done", 4);
-    rig_until(rig, rig->message_count == 1);
-    must(is_filled(rig->memory, other, 0, 100000, 9));
-    must(quoit_net_leave(rig->net, RIG_DEADLINE_NS) == QUOIT_OK);
+    go_on_with(rig, other);
 }
 
 static void lose_by(int signal_number)
@@ -360,6 +373,51 @@ static void test_killed(void **state)
 {
     (void)state;
     lose_by(SIGKILL);
+}
+
+/* A host is killed while connections are made, and while it puts to the others, which still have to confirm them. */
+static void run_killed_early(struct rig *rig)
+{
+    const uint32_t victim = 2;
+    char *source = rig->memory + (8 << 20);
+    struct quoit_prng chance = {.state = *(const uint64_t *)rig->arg + rig->host};
+    uint64_t kill_ns = 0, deadline_ns = quoit_clock_now_ns() + LOST_LIMIT_NS + LOST_SLACK_NS;
+    atomic_store(&rig->board->word[rig->host], 1);
+    while (!quoit_net_is_lost(rig->net, victim)) {
+        for (uint32_t host = 0; host < rig->host_count; host++) {
+            uint64_t bytes = 1 + quoit_prng_choose(&chance, 70000);
+            if (host == rig->host || (rig->host != victim && host != victim))
+                continue;
+            enum quoit_status status =
+                quoit_net_put(rig->net, rig->windows[host], 1 << 20, source, rig->region, bytes, 0);
+            must(status == QUOIT_OK || status == QUOIT_FULL || status == QUOIT_GONE);
+        }
+        quoit_net_progress(rig->net);
+        must(rig->host == victim || quoit_clock_now_ns() < deadline_ns);
+        if (rig->host != 0 || atomic_load(&rig->board->word[1]) == 0 || atomic_load(&rig->board->word[victim]) == 0)
+            continue;
+        if (kill_ns == 0)
+            kill_ns = quoit_clock_now_ns() + quoit_prng_choose(&chance, 10000000);
+        if (quoit_clock_now_ns() >= kill_ns)
+            kill(rig->board->pids[victim], SIGKILL);
+    }
+    go_on_with(rig, 1 - rig->host);
+}
+
+static void test_killed_early(void **state)
+{
+    (void)state;
+    skip_without_library();
+    struct quoit_prng seeds = {.state = choose_seed()};
+    for (uint32_t round = 0; round < 5; round++) {
+        uint64_t seed = quoit_prng_next(&seeds);
+        struct rig rig = make_rig(3);
+        rig.lost_limit_ns = LOST_LIMIT_NS;
+        rig.stays = true;
+        rig.rushes = true;
+        rig.arg = &seed;
+        assert_int_equal(rig_run(&rig, run_killed_early), 1u << 2);
+    }
 }
 
 static void test_frozen(void **state)
@@ -615,9 +673,10 @@ int main(void)
         cmocka_unit_test(test_bad_names), cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_batches),   cmocka_unit_test(test_messages),
         cmocka_unit_test(test_many),      cmocka_unit_test(test_put_then_message),
-        cmocka_unit_test(test_killed),    cmocka_unit_test(test_frozen),
-        cmocka_unit_test(test_sleep),     cmocka_unit_test(test_garbage),
-        cmocka_unit_test(test_stranger),  cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_killed),    cmocka_unit_test(test_killed_early),
+        cmocka_unit_test(test_frozen),    cmocka_unit_test(test_sleep),
+        cmocka_unit_test(test_garbage),   cmocka_unit_test(test_stranger),
+        cmocka_unit_test(test_keys),
     };
     int failed_count = 0;
     cmocka_set_test_filter(getenv("QUOIT_TEST_ONLY")); /* NULL: all */

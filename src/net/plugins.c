@@ -68,10 +68,9 @@ void quoit_net_restore_signals(const struct quoit_net_signals *signals)
 static const struct {
     const char *driver, *name, *value;
 } settings[] = {
-    {"ucx", "UCX_MEM_EVENTS", "no"},       /* it would patch mmap() and the like in the program's libc */
-    {"ucx", "UCX_HANDLE_ERRORS", "none"},  /* crash reports are ours */
-    {"ucx", "UCX_LOG_LEVEL", "fatal"},     /* who opened the network says what went wrong */
-    {"ucx", "UCX_TCP_TX_SEG_SIZE", "64k"}, /* by its own 8 KiB, a put of 1 MiB takes three times as long */
+    {"ucx", "UCX_MEM_EVENTS", "no"},      /* it would patch mmap() and the like in the program's libc */
+    {"ucx", "UCX_HANDLE_ERRORS", "none"}, /* crash reports are ours */
+    {"ucx", "UCX_LOG_LEVEL", "fatal"},    /* who opened the network says what went wrong */
     /* MESSAGE_BYTES of ofi.c and room for a header. It clears thousands of buffers of that size as it starts; its own
        size is 16 KiB. */
     {"ofi", "FI_OFI_RXM_BUFFER_SIZE", "8448"},

@@ -3,8 +3,8 @@
  *
  * UCX says that a put is complete when its source may change. It is in the target's memory when a flush of the endpoint
  * that began after it ends, so each progress begins one flush for all puts since the last, and the puts are done with
- * it. Messages are eager active messages below one segment, which keep their order. Over TCP, UCX makes puts and gets
- * of active messages, which the target's progress executes.
+ * it. Messages are eager active messages below one segment, which keep their order. Over TCP, puts and gets are frames
+ * of our own (frames.c).
  */
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -12,19 +12,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include <ucp/api/ucp.h>
 #include <uct/api/uct.h>
 
-#include "base/assert.h"
 #include "base/digest.h"
 #include "env/clock.h"
-#include "net/driver.h"
+#include "net/ucx/ucx.h"
 
-#define MESSAGE_BYTES  7936u /* with UCX's headers below the segment of TCP and InfiniBand, 8 KiB */
-#define MESSAGE_ID     1
 #define SEND_COUNT     128u
-#define TRANSFER_COUNT (4 * QUOIT_NET_TRANSFERS_MAX)
 #define SENDS_MAX      (SEND_COUNT / 4) /* to one host, so that one that hangs leaves some for the others */
 #define BATCH_COUNT    32               /* steps of UCX in one progress */
 #define CLOSE_NS       200000000u       /* what was sent may leave the host before the end closes */
@@ -34,83 +31,17 @@
 static const char *const ranking[] = {"dc_mlx5", "rc_mlx5", "rc_verbs", "tcp"};
 #define RANK_COUNT (sizeof ranking / sizeof ranking[0])
 
-enum op_kind { OP_FREE, OP_PUT, OP_GET, OP_SEND };
-
-struct op {
-    struct ucx *ucx;
-    enum op_kind kind;
-    bool is_abandoned; /* reported already */
-    uint32_t host;
-    uint64_t cookie;
-    uint64_t bytes;
-    char *buffer; /* of a message */
-    struct op *next;
-};
-
-struct op_list {
-    struct op *first;
-    struct op **end; /* where the next one goes; NULL: empty since the end was opened */
-};
-
-struct peer {
-    struct ucx *ucx;
-    ucp_ep_h endpoint; /* NULL: not connected */
-    uint32_t host;
-    uint32_t send_count; /* under way */
-    bool is_flushing;
-    bool is_failed;
-    struct op_list posted;  /* puts that no flush has begun after */
-    struct op_list flushed; /* puts that the flush covers */
-};
-
 /* Before an address or a key: neither is parsed unless it arrived whole. */
 struct wire_header {
-    uint64_t base; /* of the memory; 0 for an address */
+    uint64_t base; /* of the memory; the end's secret for an address */
     uint32_t bytes;
     uint32_t digest;
 };
 
-struct region {
-    ucp_mem_h memory;
-};
-
 struct window {
-    ucp_rkey_h key;
+    ucp_rkey_h key; /* NULL: frames need none */
     uint64_t base;
 };
-
-struct ucx {
-    struct quoit_net_end end; /* first */
-    struct quoit_net_events events;
-    ucp_context_h context;
-    ucp_worker_h worker;
-    uint32_t host_count;
-    struct peer *peers; /* [host_count] */
-    struct op *ops;     /* transfers, then sends */
-    struct op *free_transfers;
-    struct op *free_sends;
-    struct op_list done; /* gets that were complete at once: the next progress reports them */
-    uint32_t posted_count;
-    uint32_t done_count; /* of one progress */
-    char *buffers;
-    int wait_fd;
-};
-
-static void append(struct op_list *list, struct op *op)
-{
-    op->next = NULL;
-    if (!list->first)
-        list->end = &list->first;
-    *list->end = op;
-    list->end = &op->next;
-}
-
-static struct op *take_all(struct op_list *list)
-{
-    struct op *first = list->first;
-    list->first = NULL;
-    return first;
-}
 
 /* Choosing */
 
@@ -275,51 +206,16 @@ static uint32_t survey(const char *provider, const char *wanted, struct quoit_ne
 
 /* Reports */
 
-static void release(struct op *op)
-{
-    struct op **list = op->kind == OP_SEND ? &op->ucx->free_sends : &op->ucx->free_transfers;
-    op->kind = OP_FREE;
-    op->next = *list;
-    *list = op;
-}
-
-static void finish(struct op *op, ucs_status_t status)
-{
-    struct ucx *ucx = op->ucx;
-    uint32_t host = op->host;
-    uint64_t cookie = op->cookie, bytes = op->bytes;
-    bool is_transfer = op->kind != OP_SEND, is_reported = op->is_abandoned;
-    quoit_assert(op->kind != OP_FREE);
-    ucx->peers[host].send_count -= !is_transfer;
-    release(op);
-    ucx->done_count++;
-    if (is_reported)
-        return;
-    if (status != UCS_OK)
-        ucx->events.broken(ucx->events.arg, host);
-    if (is_transfer)
-        ucx->events.done(ucx->events.arg, host, cookie, status == UCS_OK ? QUOIT_OK : QUOIT_GONE, bytes);
-}
-
-static void finish_all(struct op *first, ucs_status_t status)
-{
-    while (first) {
-        struct op *op = first;
-        first = op->next;
-        finish(op, status);
-    }
-}
-
 static void on_complete(void *request, ucs_status_t status, void *user_data)
 {
     ucp_request_free(request);
-    finish(user_data, status);
+    quoit_ucx_finish(user_data, status);
 }
 
 static void end_flush(struct peer *peer, ucs_status_t status)
 {
     peer->is_flushing = false;
-    finish_all(take_all(&peer->flushed), status);
+    quoit_ucx_finish_all(quoit_ucx_take_all(&peer->flushed), status);
 }
 
 static void on_flushed(void *request, ucs_status_t status, void *user_data)
@@ -365,7 +261,8 @@ static enum quoit_status open_context(struct ucx *ucx, const struct device *devi
     ucp_config_t *config;
     const ucp_params_t params = {.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS |
                                                UCP_PARAM_FIELD_NAME,
-                                 .features = UCP_FEATURE_RMA | UCP_FEATURE_AM | UCP_FEATURE_WAKEUP,
+                                 .features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP |
+                                             (ucx->has_frames ? 0 : UCP_FEATURE_RMA),
                                  .estimated_num_eps = ucx->host_count,
                                  .name = "quoit"};
     ucs_status_t status = ucp_config_read(NULL, NULL, &config);
@@ -374,6 +271,8 @@ static enum quoit_status open_context(struct ucx *ucx, const struct device *devi
     status = ucp_config_modify(config, "TLS", device->transport);
     if (status == UCS_OK)
         status = ucp_config_modify(config, "NET_DEVICES", device->name);
+    if (status == UCS_OK && ucx->has_frames)
+        status = quoit_ucx_configure_frames(config);
     if (status == UCS_OK)
         status = ucp_init(&params, config, &ucx->context);
     ucp_config_release(config);
@@ -405,25 +304,34 @@ static const void *unwrap(const unsigned char *data, uint32_t bytes, struct wire
     return data;
 }
 
+static ucs_status_t set_handler(struct ucx *ucx, unsigned id, ucp_am_recv_callback_t callback)
+{
+    const ucp_am_handler_param_t handler = {.field_mask =
+                                                UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
+                                                UCP_AM_HANDLER_PARAM_FIELD_ARG | UCP_AM_HANDLER_PARAM_FIELD_FLAGS,
+                                            .id = id,
+                                            .flags = UCP_AM_FLAG_WHOLE_MSG,
+                                            .cb = callback,
+                                            .arg = ucx};
+    return ucp_worker_set_am_recv_handler(ucx->worker, &handler);
+}
+
 static enum quoit_status open_worker(struct ucx *ucx, char problem[QUOIT_NET_PROBLEM_BYTES])
 {
     const ucp_worker_params_t params = {.field_mask =
                                             UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_AM_ALIGNMENT,
                                         .thread_mode = UCS_THREAD_MODE_SERIALIZED,
                                         .am_alignment = 8};
-    const ucp_am_handler_param_t handler = {.field_mask =
-                                                UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
-                                                UCP_AM_HANDLER_PARAM_FIELD_ARG | UCP_AM_HANDLER_PARAM_FIELD_FLAGS,
-                                            .id = MESSAGE_ID,
-                                            .flags = UCP_AM_FLAG_WHOLE_MSG,
-                                            .cb = on_message,
-                                            .arg = ucx};
     ucs_status_t status = ucp_worker_create(ucx->context, &params, &ucx->worker);
     if (status != UCS_OK)
         return refuse(problem, "ucp_worker_create", status);
-    status = ucp_worker_set_am_recv_handler(ucx->worker, &handler);
+    status = set_handler(ucx, MESSAGE_ID, on_message);
+    if (status == UCS_OK && ucx->has_frames)
+        status = set_handler(ucx, FRAME_ID, quoit_ucx_on_frame);
     if (status != UCS_OK)
         return refuse(problem, "ucp_worker_set_am_recv_handler", status);
+    if (getrandom(&ucx->secret, sizeof ucx->secret, 0) != (ssize_t)sizeof ucx->secret)
+        return refuse(problem, "getrandom", UCS_ERR_IO_ERROR);
     if (ucp_worker_get_efd(ucx->worker, &ucx->wait_fd) != UCS_OK)
         ucx->wait_fd = -1;
     ucp_address_t *address;
@@ -432,7 +340,7 @@ static enum quoit_status open_worker(struct ucx *ucx, char problem[QUOIT_NET_PRO
     if (status != UCS_OK)
         return refuse(problem, "ucp_worker_get_address", status);
     struct quoit_net_address *own = &ucx->end.address;
-    bool fits = wrap(0, address, bytes, own->data, &own->bytes, sizeof own->data);
+    bool fits = wrap(ucx->secret, address, bytes, own->data, &own->bytes, sizeof own->data);
     ucp_worker_release_address(ucx->worker, address);
     return fits ? QUOIT_OK : refuse(problem, "the worker's address", UCS_ERR_BUFFER_TOO_SMALL);
 }
@@ -449,7 +357,7 @@ static enum quoit_status make_ops(struct ucx *ucx)
         op->kind = i < TRANSFER_COUNT ? OP_PUT : OP_SEND;
         if (op->kind == OP_SEND)
             op->buffer = ucx->buffers + (size_t)(i - TRANSFER_COUNT) * MESSAGE_BYTES;
-        release(op);
+        quoit_ucx_release(op);
     }
     return QUOIT_OK;
 }
@@ -500,16 +408,30 @@ static void ignore_broken(void *arg, uint32_t host)
     (void)arg, (void)host;
 }
 
+/* Frames that wait leave first. */
+static void send_rest(struct ucx *ucx)
+{
+    uint64_t deadline_ns = quoit_clock_now_ns() + CLOSE_NS;
+    for (quoit_ucx_send_frames(ucx); ucx->waiting_count > 0 && quoit_clock_now_ns() < deadline_ns;) {
+        ucp_worker_progress(ucx->worker);
+        quoit_ucx_send_frames(ucx);
+    }
+}
+
 static void close_end(struct quoit_net_end *end)
 {
     struct ucx *ucx = (struct ucx *)end;
     ucx->events = (struct quoit_net_events){.done = ignore_done, .message = ignore_message, .broken = ignore_broken};
     if (ucx->worker) {
+        if (ucx->has_frames)
+            send_rest(ucx);
         close_endpoints(ucx);
         ucp_worker_destroy(ucx->worker);
     }
     if (ucx->context)
         ucp_cleanup(ucx->context);
+    for (uint32_t i = 0; ucx->peers && i < ucx->host_count; i++)
+        quoit_ucx_drop_frames(&ucx->peers[i]);
     free(ucx->peers);
     free(ucx->buffers);
     free(ucx->ops);
@@ -530,8 +452,10 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
     if (!ucx)
         return QUOIT_NO_MEMORY;
     ucx->events = config->events;
+    ucx->host = config->host;
     ucx->host_count = config->host_count;
     ucx->wait_fd = -1;
+    ucx->has_frames = strcmp(device->transport, "tcp") == 0;
     ucx->peers = calloc(config->host_count, sizeof *ucx->peers);
     for (uint32_t i = 0; ucx->peers && i < config->host_count; i++)
         ucx->peers[i] = (struct peer){.ucx = ucx, .host = i};
@@ -548,7 +472,7 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
     ucx->end.limits = (struct quoit_net_limits){.message_bytes = MESSAGE_BYTES,
                                                 .alignment = 1,
                                                 .transfer_bytes = UINT64_MAX / 2,
-                                                .is_rdma = strcmp(device->transport, "tcp") != 0};
+                                                .is_rdma = !ucx->has_frames};
     *end_out = &ucx->end;
     return QUOIT_OK;
 }
@@ -566,10 +490,22 @@ static enum quoit_status connect_host(struct quoit_net_end *end, uint32_t host, 
                                     .address = text,
                                     .err_mode = UCP_ERR_HANDLING_MODE_PEER,
                                     .err_handler = {.cb = on_failed, .arg = peer}};
+    peer->secret = header.base;
     return ucp_ep_create(ucx->worker, &params, &peer->endpoint) == UCS_OK ? QUOIT_OK : QUOIT_INVALID;
 }
 
 /* Memory */
+
+static bool pack_key(struct ucx *ucx, struct region *region, struct quoit_net_key *key_out)
+{
+    void *key;
+    size_t key_bytes;
+    if (ucp_rkey_pack(ucx->context, region->memory, &key, &key_bytes) != UCS_OK)
+        return false;
+    bool fits = wrap(region->base, key, key_bytes, key_out->data, &key_out->bytes, sizeof key_out->data);
+    ucp_rkey_buffer_release(key);
+    return fits;
+}
 
 static enum quoit_status reg(struct quoit_net_end *end, void *memory, uint64_t bytes, struct quoit_net_key *key_out,
                              void **region_out)
@@ -579,18 +515,20 @@ static enum quoit_status reg(struct quoit_net_end *end, void *memory, uint64_t b
     const ucp_mem_map_params_t params = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
                                          .address = memory,
                                          .length = bytes};
-    void *key;
-    size_t key_bytes;
     if (!region)
         return QUOIT_NO_MEMORY;
-    if (ucp_mem_map(ucx->context, &params, &region->memory) != UCS_OK)
-        goto free_region;
-    if (ucp_rkey_pack(ucx->context, region->memory, &key, &key_bytes) != UCS_OK)
-        goto unmap;
-    bool fits = wrap((uint64_t)(uintptr_t)memory, key, key_bytes, key_out->data, &key_out->bytes, sizeof key_out->data);
-    ucp_rkey_buffer_release(key);
-    if (!fits)
-        goto unmap;
+    *region = (struct region){.base = (uint64_t)(uintptr_t)memory, .bytes = bytes};
+    if (ucx->has_frames) {
+        if (!wrap(region->base, "", 0, key_out->data, &key_out->bytes, sizeof key_out->data))
+            goto free_region;
+    } else {
+        if (ucp_mem_map(ucx->context, &params, &region->memory) != UCS_OK)
+            goto free_region;
+        if (!pack_key(ucx, region, key_out))
+            goto unmap;
+    }
+    region->next = ucx->regions;
+    ucx->regions = region;
     *region_out = region;
     return QUOIT_OK;
 
@@ -603,8 +541,13 @@ free_region:
 
 static void unreg(struct quoit_net_end *end, void *region_of)
 {
-    struct region *region = region_of;
-    ucp_mem_unmap(((struct ucx *)end)->context, region->memory);
+    struct ucx *ucx = (struct ucx *)end;
+    struct region *region = region_of, **at = &ucx->regions;
+    while (*at != region)
+        at = &(*at)->next;
+    *at = region->next;
+    if (region->memory)
+        ucp_mem_unmap(ucx->context, region->memory);
     free(region);
 }
 
@@ -620,7 +563,7 @@ static enum quoit_status attach(struct quoit_net_end *end, uint32_t host, const 
     if (!window)
         return QUOIT_NO_MEMORY;
     window->base = header.base;
-    if (ucp_ep_rkey_unpack(ucx->peers[host].endpoint, text, &window->key) != UCS_OK) {
+    if (!ucx->has_frames && ucp_ep_rkey_unpack(ucx->peers[host].endpoint, text, &window->key) != UCS_OK) {
         free(window);
         return QUOIT_INVALID;
     }
@@ -632,7 +575,8 @@ static void detach(struct quoit_net_end *end, void *window_of)
 {
     struct window *window = window_of;
     (void)end;
-    ucp_rkey_destroy(window->key);
+    if (window->key)
+        ucp_rkey_destroy(window->key);
     free(window);
 }
 
@@ -650,6 +594,19 @@ static struct op *take_transfer(struct ucx *ucx, const struct quoit_net_transfer
     return op;
 }
 
+/* A put or get over frames. */
+static enum quoit_status frame(struct ucx *ucx, const struct quoit_net_transfer *transfer, enum op_kind kind)
+{
+    const struct window *window = transfer->window;
+    struct op *op = take_transfer(ucx, transfer, kind);
+    op->local = transfer->local;
+    op->remote = window->base + transfer->offset;
+    op->done_bytes = 0;
+    op->round++;
+    quoit_ucx_queue_frames(op);
+    return QUOIT_OK;
+}
+
 static enum quoit_status put(struct quoit_net_end *end, const struct quoit_net_transfer *transfer)
 {
     struct ucx *ucx = (struct ucx *)end;
@@ -660,13 +617,15 @@ static enum quoit_status put(struct quoit_net_end *end, const struct quoit_net_t
         return QUOIT_FULL;
     if (peer->is_failed)
         return QUOIT_GONE;
+    if (ucx->has_frames)
+        return frame(ucx, transfer, OP_PUT);
     void *request = ucp_put_nbx(peer->endpoint, transfer->local, transfer->bytes, window->base + transfer->offset,
                                 window->key, &param);
     if (UCS_PTR_IS_ERR(request))
         return QUOIT_GONE;
     if (request)
         ucp_request_free(request); /* the flush waits for it */
-    append(&peer->posted, take_transfer(ucx, transfer, OP_PUT));
+    quoit_ucx_append(&peer->posted, take_transfer(ucx, transfer, OP_PUT));
     ucx->posted_count++;
     return QUOIT_OK;
 }
@@ -680,6 +639,8 @@ static enum quoit_status get(struct quoit_net_end *end, const struct quoit_net_t
         return QUOIT_FULL;
     if (peer->is_failed)
         return QUOIT_GONE;
+    if (ucx->has_frames)
+        return frame(ucx, transfer, OP_GET);
     struct op *op = take_transfer(ucx, transfer, OP_GET);
     const ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
                                        .cb.send = on_complete,
@@ -687,11 +648,11 @@ static enum quoit_status get(struct quoit_net_end *end, const struct quoit_net_t
     void *request = ucp_get_nbx(peer->endpoint, transfer->local, transfer->bytes, window->base + transfer->offset,
                                 window->key, &param);
     if (UCS_PTR_IS_ERR(request)) {
-        release(op);
+        quoit_ucx_release(op);
         return QUOIT_GONE;
     }
     if (!request)
-        append(&ucx->done, op);
+        quoit_ucx_append(&ucx->done, op);
     return QUOIT_OK;
 }
 
@@ -721,9 +682,15 @@ static enum quoit_status send_message(struct quoit_net_end *end, uint32_t host, 
     op->kind = OP_SEND;
     op->is_abandoned = false;
     op->host = host;
+    op->bytes = bytes;
+    if (ucx->has_frames) {
+        peer->send_count++;
+        quoit_ucx_queue_frames(op);
+        return QUOIT_OK;
+    }
     void *request = ucp_am_send_nbx(peer->endpoint, MESSAGE_ID, NULL, 0, buffer, bytes, &param);
     if (!UCS_PTR_IS_PTR(request))
-        release(op);
+        quoit_ucx_release(op);
     else
         peer->send_count++;
     return UCS_PTR_IS_ERR(request) ? QUOIT_GONE : QUOIT_OK;
@@ -736,9 +703,9 @@ static void begin_flush(struct peer *peer)
     const ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
                                        .cb.send = on_flushed,
                                        .user_data = peer};
-    for (struct op *op = take_all(&peer->posted), *next; op; op = next) {
+    for (struct op *op = quoit_ucx_take_all(&peer->posted), *next; op; op = next) {
         next = op->next;
-        append(&peer->flushed, op);
+        quoit_ucx_append(&peer->flushed, op);
         peer->ucx->posted_count--;
     }
     peer->is_flushing = true;
@@ -756,21 +723,28 @@ static uint32_t progress(struct quoit_net_end *end)
             begin_flush(&ucx->peers[i]);
     for (uint32_t i = 0; i < BATCH_COUNT && ucp_worker_progress(ucx->worker) != 0; i++)
         ; /* not for ever: the caller has heartbeats to send while others put to this host */
-    finish_all(take_all(&ucx->done), UCS_OK);
+    if (ucx->has_frames)
+        quoit_ucx_send_frames(ucx);
+    quoit_ucx_finish_all(quoit_ucx_take_all(&ucx->done), UCS_OK);
     return ucx->done_count;
 }
 
-/* UCX keeps the operations: their requests stay in use until it gives them back. */
+/* UCX keeps the operations that it knows: their requests stay in use until it gives them back. */
 static void abandon(struct quoit_net_end *end, uint32_t host)
 {
     struct ucx *ucx = (struct ucx *)end;
     ucx->peers[host].is_failed = true;
+    quoit_ucx_drop_frames(&ucx->peers[host]);
     for (uint32_t i = 0; i < TRANSFER_COUNT; i++) {
         struct op *op = &ucx->ops[i];
         if (op->kind == OP_FREE || op->host != host || op->is_abandoned)
             continue;
-        op->is_abandoned = true;
-        ucx->events.done(ucx->events.arg, host, op->cookie, QUOIT_GONE, op->bytes);
+        uint64_t cookie = op->cookie, bytes = op->bytes;
+        if (ucx->has_frames)
+            quoit_ucx_release(op);
+        else
+            op->is_abandoned = true;
+        ucx->events.done(ucx->events.arg, host, cookie, QUOIT_GONE, bytes);
     }
 }
 
