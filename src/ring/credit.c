@@ -22,15 +22,17 @@ static void move_transit(struct quoit_ring_outbound *out, enum quoit_ring_transi
 void quoit_ring_set_turn(struct quoit_ring_outbound *out, uint32_t turn)
 {
     out->turn = turn;
-    out->relayed_count = 0;
-    out->turn_since_ns = 0;
+    out->ahead_count = turn;
     out->is_transit_waiting = false;
+    out->transit = QUOIT_RING_OPEN;
+    out->is_refused_in_pause = false;
 }
 
-/* Of two waiting frames. */
-static bool is_turn_of_injection(const struct quoit_ring_outbound *out)
+/* The next injection's turn comes after as many relayed frames. Having gone before its turn counts against it, once. */
+static void end_turn(struct quoit_ring_outbound *out)
 {
-    return out->relayed_count >= out->turn;
+    uint32_t left_count = out->ahead_count < out->turn ? out->ahead_count : out->turn;
+    out->ahead_count = left_count + out->turn;
 }
 
 bool quoit_ring_may_inject(struct quoit_ring_outbound *out, const struct quoit_ring_config *config, uint64_t now_ns,
@@ -38,11 +40,10 @@ bool quoit_ring_may_inject(struct quoit_ring_outbound *out, const struct quoit_r
 {
     bool has_room = quoit_ring_free_slots(out, config->slot_count) >= 2;
     *retry_at_ns_out = 0;
-    if (has_room && (!out->is_transit_waiting || is_turn_of_injection(out))) {
+    if (has_room && (!out->is_transit_waiting || out->ahead_count == 0)) {
         if (out->transit != QUOIT_RING_OPEN)
             move_transit(out, QUOIT_RING_OPEN, now_ns);
-        out->relayed_count = 0;
-        out->turn_since_ns = 0;
+        end_turn(out);
         return true;
     }
     if (has_room)
@@ -54,22 +55,27 @@ bool quoit_ring_may_inject(struct quoit_ring_outbound *out, const struct quoit_r
     return false;
 }
 
+static bool is_pause_due(const struct quoit_ring_outbound *out, const struct quoit_ring_config *config, uint64_t now_ns)
+{
+    if (out->transit != QUOIT_RING_WAITING)
+        return false;
+    if (out->turn == 0)
+        return now_ns - out->since_ns >= config->transit_pause_after_ns;
+    /* with one free slot injection waits for a second, which transit would take again and again */
+    return out->ahead_count == 0 && quoit_ring_free_slots(out, config->slot_count) > 0;
+}
+
 /* How long transit must yield to an injection that may come; 0: not at all. */
 static uint64_t pause_until(struct quoit_ring_outbound *out, const struct quoit_ring_config *config, uint64_t now_ns)
 {
-    if (out->transit == QUOIT_RING_WAITING && now_ns - out->since_ns >= config->transit_pause_after_ns)
+    if (is_pause_due(out, config, now_ns))
         move_transit(out, QUOIT_RING_PAUSED, now_ns);
     if (out->transit == QUOIT_RING_PAUSED) {
         if (now_ns - out->since_ns < config->transit_pause_ns)
             return out->since_ns + config->transit_pause_ns;
         move_transit(out, out->is_refused_in_pause ? QUOIT_RING_WAITING : QUOIT_RING_OPEN, now_ns);
     }
-    if (out->turn == 0 || out->transit != QUOIT_RING_WAITING || !is_turn_of_injection(out) ||
-        quoit_ring_free_slots(out, config->slot_count) == 0)
-        return 0; /* with one free slot injection waits for a second, which transit would take again and again */
-    if (out->turn_since_ns == 0)
-        out->turn_since_ns = now_ns;
-    return now_ns - out->turn_since_ns < config->transit_pause_ns ? out->turn_since_ns + config->transit_pause_ns : 0;
+    return 0;
 }
 
 bool quoit_ring_may_transit(struct quoit_ring_outbound *out, const struct quoit_ring_config *config, uint64_t now_ns,
@@ -81,8 +87,8 @@ bool quoit_ring_may_transit(struct quoit_ring_outbound *out, const struct quoit_
     out->is_transit_waiting = out->turn != 0 && (is_full || until_ns != 0);
     if (is_full || until_ns != 0)
         return false;
-    out->turn_since_ns = 0;
-    out->relayed_count++;
+    if (out->ahead_count > 0)
+        out->ahead_count--;
     return true;
 }
 
@@ -113,6 +119,7 @@ void quoit_ring_check_outbound(const struct quoit_ring_outbound *out, uint32_t s
     quoit_assert(out->sent_total - out->credited_total <= slot_count);
     quoit_assert(out->transit < QUOIT_RING_TRANSIT_COUNT);
     quoit_assert(out->transit == QUOIT_RING_PAUSED || !out->is_refused_in_pause);
+    quoit_assert(out->ahead_count <= 2 * out->turn);
 }
 
 void quoit_ring_check_inbound(const struct quoit_ring_inbound *in, uint32_t slot_count)

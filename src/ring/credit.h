@@ -9,9 +9,10 @@
  *   (WAITING); after transit_pause_after_ns the next transit pauses (PAUSED) for transit_pause_ns, or until an
  *   injection succeeds (OPEN). If no injection is retried during the pause, none is waiting any more.
  * Turns: where a link is down the ring is a line, and transit would leave the hosts in the middle little. There, while
- *   both wait, one injection follows `turn` relayed frames, and transit yields single slots until there are two, but
- *   no longer than transit_pause_ns. A ring of hosts has no turns, since injection at par with transit fills a cycle
- *   of queues up to its bubbles.
+ *   both wait, one injection follows `turn` relayed frames, and another `turn` where the last one went before its turn,
+ *   as it may while no frame waits. The pause comes with injection's turn there, as soon as a slot is free, and not with
+ *   time: it leaves single slots until there are two. A ring of hosts has no turns, since injection at par with transit
+ *   fills a cycle of queues up to its bubbles.
  */
 #ifndef QUOIT_RING_CREDIT_H
 #define QUOIT_RING_CREDIT_H
@@ -28,8 +29,7 @@ struct quoit_ring_outbound {
     bool is_refused_in_pause;
     bool is_transit_waiting; /* a relayed frame was refused, and stands at the head of its queue */
     uint32_t turn;           /* 0: no turns */
-    uint32_t relayed_count;  /* frames relayed since the last injection */
-    uint64_t turn_since_ns;  /* when transit was first refused because it is injection's turn; 0: it is not */
+    uint32_t ahead_count;    /* frames to be relayed before it is injection's turn; at most 2 * turn */
 };
 
 struct quoit_ring_inbound {

@@ -146,16 +146,24 @@ static void a_turn_that_no_injection_takes_ends(void **state)
     assert_int_equal(transit(&out, 5), 25);
     assert_int_equal(transit(&out, 24), 25);
     assert_int_equal(transit(&out, 25), 1);
-    /* the last free slot too: otherwise a cycle could deadlock */
+    assert_int_equal(transit(&out, 26), 1); /* nobody asked meanwhile, so nobody waits */
+    /* the last free slot too: otherwise a line could stand still */
     out.sent_total = 2;
+    assert_false(may_inject(&out, 26));
     assert_int_equal(transit(&out, 26), 46);
+    assert_false(may_inject(&out, 45));
     assert_int_equal(transit(&out, 45), 46);
     assert_int_equal(transit(&out, 46), 1);
+    /* injection still waits, and its turn comes before the next frame */
+    assert_int_equal(transit(&out, 47), 67);
+    assert_false(may_inject(&out, 66));
+    assert_int_equal(transit(&out, 67), 1);
     /* a full queue waits for a credit, and the time of a turn begins with it */
     out.sent_total = 3;
-    assert_int_equal(transit(&out, 50), 0);
+    assert_int_equal(transit(&out, 70), 0);
+    assert_int_equal(transit(&out, 79), 0);
     out.sent_total = 2;
-    assert_int_equal(transit(&out, 60), 80);
+    assert_int_equal(transit(&out, 80), 100);
 }
 
 /* Credits that come one by one: transit would take each, and two would never be free. */
@@ -181,21 +189,42 @@ static void at_its_turn_injection_gets_two_slots_one_after_the_other(void **stat
     assert_int_equal(transit(&out, 4), 1); /* a slot is left, and transit's turn begins */
 }
 
-/* Where fewer than `turn` frames are relayed between two pauses, injection's turn would never come. */
-static void a_pause_in_vain_takes_no_turn(void **state)
+/* A pause before injection's turn would be in vain: transit yields, and injection may not go. */
+static void on_a_line_no_pause_comes_with_time(void **state)
 {
     (void)state;
     struct quoit_ring_outbound out = {.sent_total = 2};
     quoit_ring_set_turn(&out, 2);
     assert_false(may_inject(&out, 0));
-    assert_int_equal(transit(&out, 1), 1);
-    assert_int_equal(transit(&out, 100), 120);
-    assert_false(may_inject(&out, 110));
-    assert_int_equal(transit(&out, 120), 1);
-    assert_int_equal(transit(&out, 121), 141);
+    assert_int_equal(transit(&out, 1000), 1);
+    assert_int_equal(transit(&out, 2000), 1);
+    assert_int_equal(transit(&out, 3000), 3020);
     out.sent_total = 1; /* two are free */
-    assert_true(may_inject(&out, 122));
-    assert_int_equal(transit(&out, 122), 1);
+    assert_true(may_inject(&out, 3001));
+    assert_int_equal(transit(&out, 3001), 1);
+}
+
+/* Where the queue of relayed frames is empty for a moment again and again, injection would take a part of each. */
+static void an_injection_before_its_turn_counts_against_the_next(void **state)
+{
+    (void)state;
+    struct quoit_ring_outbound out = {.sent_total = 0};
+    quoit_ring_set_turn(&out, 2);
+    for (int i = 0; i < 3; i++)
+        assert_true(may_inject(&out, 1)); /* nothing is waiting; three of them count once */
+    out.sent_total = 3;
+    assert_int_equal(transit(&out, 2), 0);
+    out.credited_total = 3;
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < (round == 0 ? 4 : 2); i++) {
+            assert_false(may_inject(&out, 3));
+            assert_int_equal(transit(&out, 3), 1);
+            out.sent_total = 6;
+            assert_int_equal(transit(&out, 3), 0);
+            out.sent_total = 3;
+        }
+        assert_true(may_inject(&out, 3));
+    }
 }
 
 static void a_new_topology_has_no_turn_taken(void **state)
@@ -207,7 +236,16 @@ static void a_new_topology_has_no_turn_taken(void **state)
     quoit_ring_set_turn(&out, 4); /* the waiting frame is outdated, and will not come */
     assert_int_equal(quoit_ring_take_credit(&out, 3), QUOIT_OK);
     assert_true(may_inject(&out, 2));
+    out.sent_total = 2;
+    out.credited_total = 0;
+    quoit_ring_set_turn(&out, 1);
+    assert_false(may_inject(&out, 2));
+    assert_int_equal(transit(&out, 2), 1);
+    assert_int_equal(transit(&out, 2), 22);
+    quoit_ring_set_turn(&out, 1); /* nor a pause that began before */
+    assert_int_equal(transit(&out, 3), 1);
     quoit_ring_set_turn(&out, 0);
+    out.credited_total = 3;
     out.sent_total = 6;
     assert_int_equal(transit(&out, 3), 0);
     assert_int_equal(quoit_ring_take_credit(&out, 6), QUOIT_OK);
@@ -242,7 +280,8 @@ int main(void)
         cmocka_unit_test(on_a_line_injection_and_transit_take_turns),
         cmocka_unit_test(a_turn_that_no_injection_takes_ends),
         cmocka_unit_test(at_its_turn_injection_gets_two_slots_one_after_the_other),
-        cmocka_unit_test(a_pause_in_vain_takes_no_turn),
+        cmocka_unit_test(on_a_line_no_pause_comes_with_time),
+        cmocka_unit_test(an_injection_before_its_turn_counts_against_the_next),
         cmocka_unit_test(a_new_topology_has_no_turn_taken),
         cmocka_unit_test(credits_are_due_by_quarters_or_when_idle),
     };

@@ -103,7 +103,7 @@ def test_fair():
 
 def test_fair_on_long_lines():
     """Where credits come one by one, which they do before a full queue, hosts in the middle of a line inject too."""
-    for hosts, slots in ("8", "4"), ("16", "8"):
+    for hosts, slots in ("8", "4"), ("16", "4"):
         check_fair(hosts, "256K", "1", "--slots", slots, names=("one link dead",))
 
 
