@@ -21,7 +21,8 @@
 
 #define HOSTS        2
 #define LIMIT_NS     5000000000u
-#define HEAP_BYTES   (16u << 20) /* much more than the own cache of a processor */
+#define HEAP_BYTES   (4u << 20) /* the largest transfer that is predicted */
+#define FAR_LEAST    (2u << 20) /* and the least that the own cache of a processor may not hold */
 #define IDLE_BYTES   (1u << 20)  /* of a ring that does nothing */
 #define ROUNDS       2001
 #define CROSSINGS    501
@@ -240,11 +241,12 @@ static void copy_to_journal(void *arg)
     copy->at = (copy->at + sizeof copy->from) % sizeof copy->to;
 }
 
-/* Writes of so many bytes through the window, one after another from the same place to the same, or further on: over
- * more than a cache holds. */
+/* Writes of so many bytes through the window, one after another from the same place to the same, or further on, round
+ * and round in `span` bytes. */
 struct walk {
     struct ring *ring;
     size_t bytes;
+    size_t span;
     size_t from_step, to_step;
     size_t from, to;
 };
@@ -255,29 +257,43 @@ static void write_on(void *arg)
     const char *own = walk->ring->fabric->self.segment + at(walk->ring);
     (void)!quoit_port_write(port_of(walk->ring), QUOIT_WINDOW_MEMORY, at(walk->ring) + walk->to, own + walk->from,
                             walk->bytes);
-    walk->from = (walk->from + walk->from_step) % HEAP_BYTES;
-    walk->to = (walk->to + walk->to_step) % HEAP_BYTES;
+    walk->from = (walk->from + walk->from_step) % walk->span;
+    walk->to = (walk->to + walk->to_step) % walk->span;
+}
+
+static void print_by_size(struct quoit_json *json, size_t bytes, double ns)
+{
+    char name[32];
+    snprintf(name, sizeof name, "%zu", bytes);
+    quoit_json_number(json, name, ns);
+}
+
+/* A chunk of transfers of these sizes, which displace their own bytes before they come round again. What lies behind the
+ * own cache holds some of them, so the cost of a byte depends on the size. */
+static void print_far(struct ring *ring, struct quoit_json *json, const char *name, size_t from_step, size_t to_step)
+{
+    quoit_json_open_object(json, name);
+    for (size_t span = FAR_LEAST; span <= HEAP_BYTES; span *= 2) {
+        struct walk far = {.ring = ring, .bytes = CHUNK, .span = span, .from_step = from_step, .to_step = to_step};
+        print_by_size(json, span, calibrate_time_of(write_on, &far));
+    }
+    quoit_json_close(json);
 }
 
 static void print_walks(struct ring *ring, struct quoit_json *json)
 {
-    struct walk here = {.ring = ring, .bytes = CHUNK};
-    struct walk far_read = {.ring = ring, .bytes = CHUNK, .from_step = CHUNK};
-    struct walk far_write = {.ring = ring, .bytes = CHUNK, .to_step = CHUNK};
-    struct walk far_both = {.ring = ring, .bytes = CHUNK, .from_step = CHUNK, .to_step = CHUNK};
+    struct walk here = {.ring = ring, .span = HEAP_BYTES};
+    struct walk whole = {.ring = ring, .bytes = CHUNK, .span = HEAP_BYTES, .to_step = CHUNK};
     memset(ring->fabric->self.segment + at(ring), 1, HEAP_BYTES);
     for (size_t written = 0; written < HEAP_BYTES; written += CHUNK) /* no page is missing when time is taken */
-        write_on(&far_write);
+        write_on(&whole);
     quoit_json_open_object(json, "window_copy_ns");
-    for (here.bytes = COPY_LEAST; here.bytes <= CHUNK; here.bytes *= 2) {
-        char name[32];
-        snprintf(name, sizeof name, "%zu", here.bytes);
-        quoit_json_number(json, name, calibrate_time_of(write_on, &here));
-    }
+    for (here.bytes = COPY_LEAST; here.bytes <= CHUNK; here.bytes *= 2)
+        print_by_size(json, here.bytes, calibrate_time_of(write_on, &here));
     quoit_json_close(json);
-    quoit_json_number(json, "far_read_ns", calibrate_time_of(write_on, &far_read));
-    quoit_json_number(json, "far_write_ns", calibrate_time_of(write_on, &far_write));
-    quoit_json_number(json, "far_both_ns", calibrate_time_of(write_on, &far_both));
+    print_far(ring, json, "far_read_ns", CHUNK, 0);
+    print_far(ring, json, "far_write_ns", 0, CHUNK);
+    print_far(ring, json, "far_both_ns", CHUNK, CHUNK);
 }
 
 static uint32_t step(struct host *host)

@@ -71,14 +71,16 @@ def implausible(machine):
     """The costs of a machine that cannot be."""
     copies, written = machine["copy_ns"], machine["window_copy_ns"]
     between = {"handed_write_ns", "handed_read_ns", "crossing_ns", "line_read_ns", "flag_crossing_ns"}
-    positive = machine.keys() - {"copy_ns", "window_copy_ns"} - (between if machine["processors"] == 1 else {"flag_crossing_ns"})
+    far = {"far_read_ns", "far_write_ns", "far_both_ns"}
+    positive = machine.keys() - {"copy_ns", "window_copy_ns"} - far - (between if machine["processors"] == 1 else {"flag_crossing_ns"})
     found = {name for name in positive if machine[name] <= 0}
     if not 0 < copies["64"] < copies["65536"] < copies["4194304"]:
         found.add("copy_ns")
     if not 0 < written["128"] < written["8192"] < written["32768"]:
         found.add("window_copy_ns")
     found |= {name for name in ("switch_ns", "switch_of_4_ns", "switch_of_8_ns") if machine[name] <= machine["pause_ns"]}
-    found |= {name for name in ("far_read_ns", "far_write_ns", "far_both_ns") if machine[name] <= 0.5 * written["32768"]}
+    found |= {name for name in far
+              if list(machine[name]) != ["2097152", "4194304"] or min(machine[name].values()) <= 0.5 * written["32768"]}
     return found
 
 
