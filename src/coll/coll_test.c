@@ -31,6 +31,7 @@
 #define HEAP_BYTES   (2 * SIDE_BYTES + 4096)
 
 struct world;
+struct pe;
 
 struct host {
     struct world *world;
@@ -48,6 +49,7 @@ struct world {
     pthread_barrier_t quiesced; /* PEs */
     uint64_t seed;
     uint32_t step_count;
+    void (*run)(struct pe *pe); /* instead of steps by chance */
     uint32_t size_log_max;
     _Atomic uint32_t error_count;
 };
@@ -578,6 +580,38 @@ static void run_split(struct pe *pe, const struct quoit_team_range *world)
     use_team(pe, pe->world_team, *world, pe->index);
 }
 
+/* Compares how many rounds with the neighbours an operation took. */
+static void check_rounds(struct pe *pe, const char *what, uint64_t before, uint64_t wanted)
+{
+    uint64_t found = pe->world_team->round - before;
+    if (found != wanted && atomic_fetch_add(&pe->world->error_count, 1) < 8)
+        fprintf(stderr, "PE %u: %s took %llu rounds, not %llu\n", pe->index, what, (unsigned long long)found,
+                (unsigned long long)wanted);
+}
+
+/* One PE a host: what fits comes from two more hosts in each round, what does not travels round the hosts and back, each
+ * time to all but the own one, and a broadcast over links asks the neighbours alone. */
+static void run_counted(struct pe *pe)
+{
+    struct quoit_team_state *team = pe->world_team;
+    uint64_t from = pe->fabric->self.layout.segment_heap, to = from + SIDE_BYTES, before = team->round;
+    size_t slice = quoit_team_slice_bytes(team), gather = team->space.gather_bytes;
+    size_t count = (slice < gather ? slice : gather) / sizeof(double); /* the one on 5 hosts, the other on 3 */
+    quoit_coll_reduce(team, to, from, count, sizeof(double), add_doubles, "reduce");
+    check_rounds(pe, "a reduction that just fits", before, team->host_count / 2);
+    before = team->round;
+    quoit_coll_reduce(team, to, from, count + 1, sizeof(double), add_doubles, "reduce");
+    check_rounds(pe, "a reduction", before, 2 * ((uint64_t)team->host_count - 1));
+    if (slice < gather) {
+        before = team->round;
+        quoit_coll_reduce(team, to, from, gather / sizeof(double), sizeof(double), add_doubles, "reduce");
+        check_rounds(pe, "a reduction in two slices", before, 2 * ((uint64_t)team->host_count - 1));
+    }
+    before = team->round;
+    quoit_coll_broadcast(team, to, from, 1u << 20, 0, true, "broadcast");
+    check_rounds(pe, "a broadcast", before, 1);
+}
+
 static void *run_pe(void *arg)
 {
     struct pe *pe = arg;
@@ -597,6 +631,8 @@ static void *run_pe(void *arg)
     pe->block = malloc(SIDE_BYTES);
     pe->world_team = quoit_team_new(pe->fabric, &range, 0, 0);
     use_team(pe, pe->world_team, range, pe->index);
+    if (world->run)
+        world->run(pe);
     for (uint32_t i = 0; i < world->step_count; i++) {
         if (quoit_prng_choose(&pe->common, 25) == 0)
             run_split(pe, &range);
@@ -617,8 +653,8 @@ static void *run_pe(void *arg)
 /* --- The tests --- */
 
 /* window_bytes of the memory windows; 0: all of the memory. */
-static void run_world(uint32_t host_count, uint32_t pe_count, uint64_t window_bytes, uint32_t step_count,
-                      uint32_t size_log_max)
+static void run_world_of(void (*run)(struct pe *pe), uint32_t host_count, uint32_t pe_count, uint64_t window_bytes,
+                         uint32_t step_count, uint32_t size_log_max)
 {
     const char *seed = getenv("QUOIT_SEED");
     struct world *world = calloc(1, sizeof *world);
@@ -633,6 +669,7 @@ static void run_world(uint32_t host_count, uint32_t pe_count, uint64_t window_by
     world->knobs.window_bytes[QUOIT_WINDOW_MEMORY] = window_bytes;
     world->seed = seed ? strtoull(seed, NULL, 10) : 1;
     world->step_count = step_count;
+    world->run = run;
     world->size_log_max = size_log_max;
     start_world(world);
     for (uint32_t i = 0; i < pe_count; i++) {
@@ -644,6 +681,19 @@ static void run_world(uint32_t host_count, uint32_t pe_count, uint64_t window_by
     assert_int_equal(world->error_count, 0);
     stop_world(world);
     free(world);
+}
+
+static void run_world(uint32_t host_count, uint32_t pe_count, uint64_t window_bytes, uint32_t step_count,
+                      uint32_t size_log_max)
+{
+    run_world_of(NULL, host_count, pe_count, window_bytes, step_count, size_log_max);
+}
+
+static void test_rounds_are_no_more_than_needed(void **state)
+{
+    (void)state;
+    for (uint32_t host_count = 3; host_count <= 5; host_count += 2)
+        run_world_of(run_counted, host_count, host_count, 0, 0, 0);
 }
 
 static void test_one_host(void **state)
@@ -719,6 +769,7 @@ int main(void)
     const struct CMUnitTest on_rings[] = {
         cmocka_unit_test(test_rings),         cmocka_unit_test(test_many_hosts),    cmocka_unit_test(test_rings_large),
         cmocka_unit_test(test_blocks_of_pes), cmocka_unit_test(test_small_windows),
+        cmocka_unit_test(test_rounds_are_no_more_than_needed),
     };
     int failed_count = cmocka_run_group_tests(on_one_host, NULL, NULL);
     if (SEES_RINGS)

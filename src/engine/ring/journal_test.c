@@ -80,11 +80,31 @@ static void test_what_is_not_sent_is_kept(void **state)
     free(journal);
 }
 
+/* A read-back of what has arrived costs a read through the link, so nobody looks before there is no room. */
+static void test_nothing_is_let_go_before_it_must(void **state)
+{
+    (void)state;
+    struct quoit_journal *journal = calloc(1, sizeof *journal);
+    uint32_t bytes = 1024 - (uint32_t)sizeof(struct quoit_journal_entry);
+    uint64_t posted = 0;
+    while (posted < QUOIT_JOURNAL_BYTES / 1024) {
+        fill(quoit_journal_reserve(journal, bytes, posted), posted + 1);
+        posted++;
+    }
+    check(journal, 0, posted); /* exactly full: all of them are still there */
+    assert_int_equal(journal->head, 0);
+    assert_null(quoit_journal_reserve(journal, bytes, 0));
+    fill(quoit_journal_reserve(journal, bytes, 1), posted + 1);
+    check(journal, 1, posted + 1);
+    free(journal);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_puts),
         cmocka_unit_test(test_what_is_not_sent_is_kept),
+        cmocka_unit_test(test_nothing_is_let_go_before_it_must),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
