@@ -89,9 +89,8 @@ static void collect_large(struct quoit_team_state *team, struct collect *collect
     } else {
         char *leader_dest = team->leader_workspace + collect->offset_dest;
         uint64_t start = team->flags->collect_base + start_of_local(team, collect, team->local);
-        if (collect->bytes != 0)
-            quoit_team_copy(team, leader_dest + start, quoit_coll_address(team->fabric, collect->offset_source),
-                            collect->bytes);
+        quoit_team_copy(team, leader_dest + start, quoit_coll_address(team->fabric, collect->offset_source),
+                        collect->bytes);
         quoit_team_phase(team, exchange_dests, collect);
         if (dest != leader_dest)
             quoit_team_copy(team, dest, leader_dest, team->flags->collect_total);

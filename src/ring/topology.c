@@ -136,8 +136,7 @@ enum quoit_status quoit_ring_links_learn(struct quoit_ring_links *links, enum qu
 {
     struct quoit_ring_link *link = &links->links[side];
     *is_new_out = false;
-    if (frame->topology_version > link->adopted)
-        link->adopted = frame->topology_version;
+    link->adopted = frame->topology_version; /* never less than before: a neighbour's frames come in order */
     for (uint32_t i = 0; i < frame->size; i++) {
         struct quoit_link_update update = quoit_frame_update(frame, i);
         uint32_t known = links->ends[update.end].state;
