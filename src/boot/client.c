@@ -67,7 +67,7 @@ static enum quoit_status take_ends(struct quoit_boot *boot, const struct quoit_b
     uint32_t taken = 1;
     memcpy(name, message->body.layout.driver, sizeof name);
     name[sizeof name - 1] = '\0';
-    if (boot->layout.job.host_count == 1 || !quoit_job_config_traits(&boot->layout.job)->has_links)
+    if (!quoit_layout_has_links(&boot->layout))
         return fd_count == taken ? QUOIT_OK : QUOIT_INVALID;
     boot->driver = quoit_port_driver_find(name);
     if (!boot->driver) {

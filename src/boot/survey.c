@@ -29,7 +29,7 @@ static uint64_t sleep_of(const struct quoit_lane_shared *lane, uint64_t now_ns)
 void quoit_survey_direction(const struct quoit_layout *layout, const void *front, enum quoit_side side, uint64_t now_ns,
                             struct quoit_direction *direction_out)
 {
-    quoit_assert(layout->job.host_count > 1);
+    quoit_assert(quoit_layout_has_links(layout));
     const struct quoit_host_header *header = front;
     uint32_t neighbour = quoit_layout_neighbour(layout, side);
     struct quoit_direction sum = {
@@ -42,7 +42,7 @@ void quoit_survey_direction(const struct quoit_layout *layout, const void *front
         .direct_bytes = load(&header->direct_bytes[side]),
         .down_count = atomic_load_explicit(&header->links[side].outage_count, memory_order_relaxed),
     };
-    for (uint32_t i = 0; i < layout->job.lane_count; i++) {
+    for (uint32_t i = 0; i < layout->link_lane_count; i++) {
         const struct quoit_lane_shared *lane = quoit_memory_lane(layout, (void *)(uintptr_t)front, i);
         add_count(&sum, &lane->out[side]);
         sum.sleep_count += load(&lane->sleep_count);
@@ -59,7 +59,7 @@ void quoit_survey_direction(const struct quoit_layout *layout, const void *front
 void quoit_survey_network(const struct quoit_layout *layout, const void *front, uint64_t now_ns,
                           struct quoit_network_survey *network_out)
 {
-    const struct quoit_lane_shared *lane = quoit_memory_lane(layout, (void *)(uintptr_t)front, 0); /* the only one */
+    const struct quoit_lane_shared *lane = quoit_memory_lane(layout, (void *)(uintptr_t)front, layout->link_lane_count);
     const struct quoit_network_count *count = &lane->network;
     *network_out = (struct quoit_network_survey){
         .host = layout->host,

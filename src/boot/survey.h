@@ -59,7 +59,7 @@ struct quoit_pe_survey {
     struct quoit_wish wish;           /* for what; boot/wish.h describes it */
 };
 
-/* The job has more than one host; _direction: joined by links, _network: by a network. */
+/* _direction: the host has links; _network: the job has a network. */
 void quoit_survey_direction(const struct quoit_layout *layout, const void *front, enum quoit_side side, uint64_t now_ns,
                             struct quoit_direction *direction_out);
 void quoit_survey_network(const struct quoit_layout *layout, const void *front, uint64_t now_ns,

@@ -101,7 +101,7 @@ struct quoit_team_state *quoit_team_new(struct quoit_fabric *fabric, const struc
             goto delete_team;
     }
     team->has_host_barrier = piece == 0 && quoit_fabric_has_host_barrier(fabric);
-    team->has_links = quoit_job_config_traits(&fabric->self.layout.job)->has_links;
+    team->has_links = !quoit_job_config_has_network(&fabric->self.layout.job);
     team->are_neighbours = team->has_links && team->host_count == quoit_fabric_host_count(fabric);
     team->leader_workspace = fabric->peers[own->leader_pe].segment;
     team->flags = (struct quoit_team_flags *)(team->leader_workspace + team->space.start);

@@ -1,6 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/job_config.h"
 
+struct quoit_host_range quoit_job_config_ring_of(const struct quoit_job_config *job, uint32_t host)
+{
+    if (job->protocol == QUOIT_PROTOCOL_NETWORK)
+        return (struct quoit_host_range){.first = host, .count = 1};
+    if (job->ring_starts == 0)
+        return (struct quoit_host_range){.first = 0, .count = job->host_count};
+    uint64_t up_to_host = UINT64_MAX >> (63 - host);
+    uint32_t first = 63 - (uint32_t)__builtin_clzll(job->ring_starts & up_to_host);
+    uint64_t beyond = job->ring_starts & ~up_to_host;
+    uint32_t end = beyond ? (uint32_t)__builtin_ctzll(beyond) : job->host_count;
+    return (struct quoit_host_range){.first = first, .count = end - first};
+}
+
+bool quoit_job_config_has_sound_rings(const struct quoit_job_config *job)
+{
+    if (job->ring_starts == 0)
+        return true;
+    return job->protocol == QUOIT_PROTOCOL_QUEUE && job->barrier == QUOIT_BARRIER_AUTO && job->host_count <= 64 &&
+           (job->ring_starts & 1) != 0 && __builtin_popcountll(job->ring_starts) > 1 &&
+           job->ring_starts >> (job->host_count - 1) <= 1;
+}
+
 uint32_t quoit_job_config_host_of_pe(const struct quoit_job_config *job, uint32_t pe)
 {
     uint32_t few = job->pe_count / job->host_count;

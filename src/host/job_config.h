@@ -33,7 +33,7 @@ enum quoit_direct_puts { QUOIT_DIRECT_PUTS_EXACT, QUOIT_DIRECT_PUTS_ALWAYS, QUOI
 struct quoit_job_config {
     uint32_t host_count;
     uint32_t pe_count;
-    uint32_t lane_count;  /* per link: 1, 2, 4, 8 */
+    uint32_t lane_count;  /* per link: 1, 2, 4, 8. A network is one lane more */
     uint32_t slot_count;  /* per queue, >= QUOIT_RING_SLOTS_MIN */
     uint32_t chunk_bytes; /* payload of a slot; a multiple of 64 */
     uint32_t trace_count; /* events per ring of trace/trace.h; 0: no tracing */
@@ -47,8 +47,27 @@ struct quoit_job_config {
     /* Where each host has a number of PEs of its own: the first PE of the next host; all 0: equal blocks. A host
      * without PEs only relays. */
     uint16_t placed_ends[QUOIT_PLACED_HOSTS_MAX];
+    /* Several rings, joined by a network: bit h is set if host h is the first of a ring. 0: links join all hosts, or
+     * none. */
+    uint64_t ring_starts;
 };
 _Static_assert(QUOIT_PLACED_HOSTS_MAX *QUOIT_LOCAL_PES_MAX <= UINT16_MAX, "placed_ends can name every PE");
+
+/* Hosts first..first + count - 1. */
+struct quoit_host_range {
+    uint32_t first;
+    uint32_t count;
+};
+/* The hosts that links join to this one, which is among them: a ring, on which the first host has position 0. A host
+ * that only a network joins to others is alone in it. */
+struct quoit_host_range quoit_job_config_ring_of(const struct quoit_job_config *job, uint32_t host);
+/* Whether a network joins some hosts, or all. */
+static inline bool quoit_job_config_has_network(const struct quoit_job_config *job)
+{
+    return job->host_count > 1 && (job->protocol == QUOIT_PROTOCOL_NETWORK || job->ring_starts != 0);
+}
+/* Whether ring_starts is 0, or makes several rings of these hosts. */
+bool quoit_job_config_has_sound_rings(const struct quoit_job_config *job);
 
 /* PEs are placed in blocks: of placed_ends, or equal ones, of which the first pe_count % host_count have one more. */
 static inline bool quoit_job_config_is_placed(const struct quoit_job_config *job)

@@ -10,7 +10,7 @@
 
 #include "host/job_config.h"
 
-#define QUOIT_JOB_DESCRIPTOR_MAGIC 0x51434134u
+#define QUOIT_JOB_DESCRIPTOR_MAGIC 0x51434135u
 #define QUOIT_PROGRAM_NAME_BYTES   40
 
 /* `quoit top` finds it through the launcher's file descriptors. Writer: the launcher, before any other process has the

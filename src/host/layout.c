@@ -25,6 +25,7 @@ static bool config_is_sound(const struct quoit_job_config *job)
 {
     uint32_t lanes = job->lane_count;
     return job->host_count >= 1 && job->host_count <= QUOIT_RING_HOSTS_MAX && quoit_job_config_has_sound_places(job) &&
+           quoit_job_config_has_sound_rings(job) &&
            lanes >= 1 && lanes <= QUOIT_LANES_MAX && (lanes & (lanes - 1)) == 0 &&
            job->slot_count >= QUOIT_RING_SLOTS_MIN && job->chunk_bytes >= 64 && job->chunk_bytes % 64 == 0 &&
            job->chunk_bytes <= QUOIT_CHUNK_BYTES_MAX && trace_is_sound(job->trace_count) &&
@@ -70,24 +71,28 @@ enum quoit_status quoit_layout_make(const struct quoit_job_config *job, uint32_t
     layout->job = *job;
     layout->host = host;
     const struct quoit_protocol_traits *traits = quoit_job_config_traits(job);
+    bool has_network = quoit_job_config_has_network(job);
+    layout->ring = quoit_job_config_ring_of(job, host);
+    layout->link_lane_count = has_network && !quoit_layout_has_links(layout) ? 0 : job->lane_count;
+    layout->lane_count = layout->link_lane_count + has_network;
     layout->lane_line_count = traits->line_count;
     layout->lane_slot_count = traits->slot_count ? traits->slot_count : QUOIT_CLASS_COUNT * job->slot_count;
     layout->local_count = quoit_job_config_pes_of_host(job, host);
     layout->first_pe = quoit_job_config_first_pe(job, host);
     layout->pes = round_up(sizeof(struct quoit_host_header), PAGE_BYTES);
     layout->lanes = round_up(layout->pes + layout->local_count * sizeof(struct quoit_pe_shared), PAGE_BYTES);
-    uint64_t at = round_up(layout->lanes + job->lane_count * sizeof(struct quoit_lane_shared), PAGE_BYTES);
+    uint64_t at = round_up(layout->lanes + layout->lane_count * sizeof(struct quoit_lane_shared), PAGE_BYTES);
     layout->traces = at;
     if (job->trace_count)
-        at = round_up(at + (layout->local_count + job->lane_count) * quoit_trace_ring_bytes(job->trace_count),
+        at = round_up(at + (layout->local_count + layout->lane_count) * quoit_trace_ring_bytes(job->trace_count),
                       PAGE_BYTES);
     layout->channels = layout->staging = at;
     if (job->host_count > 1) {
-        uint64_t channel_count = (uint64_t)layout->local_count * job->lane_count;
+        uint64_t channel_count = (uint64_t)layout->local_count * layout->lane_count;
         layout->staging = round_up(at + channel_count * sizeof(struct quoit_channel), PAGE_BYTES);
         layout->messages = layout->staging + channel_count * QUOIT_REQUESTS_A_CHANNEL * job->chunk_bytes;
         at = layout->messages + (uint64_t)QUOIT_MESSAGES_MAX * job->chunk_bytes;
-        layout->slots_bytes = traits->has_links ? slots_bytes(layout) : 0;
+        layout->slots_bytes = quoit_layout_has_links(layout) ? slots_bytes(layout) : 0;
         for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
             layout->slots[side] = round_up(at, PAGE_BYTES);
             at = layout->slots[side] + layout->slots_bytes;

@@ -45,6 +45,9 @@ struct quoit_layout {
     uint32_t host;
     uint32_t local_count;
     uint32_t first_pe;
+    struct quoit_host_range ring; /* that links join to this host, and itself */
+    uint32_t link_lane_count;     /* lanes of links: 0..link_lane_count - 1 */
+    uint32_t lane_count;          /* with that of a network, which is the last */
     uint64_t pes;
     uint64_t lanes;
     uint64_t traces;
@@ -87,13 +90,13 @@ static inline struct quoit_trace_ring *quoit_memory_trace(const struct quoit_lay
 static inline struct quoit_channel *quoit_memory_channel(const struct quoit_layout *layout, void *memory,
                                                          uint32_t local, uint32_t lane)
 {
-    return (struct quoit_channel *)((char *)memory + layout->channels) + local * layout->job.lane_count + lane;
+    return (struct quoit_channel *)((char *)memory + layout->channels) + local * layout->lane_count + lane;
 }
 /* Memory offset of the staging chunk of one request. */
 static inline uint64_t quoit_layout_staging(const struct quoit_layout *layout, uint32_t local, uint32_t lane,
                                             uint32_t request)
 {
-    uint64_t channel = (uint64_t)local * layout->job.lane_count + lane;
+    uint64_t channel = (uint64_t)local * layout->lane_count + lane;
     return layout->staging + (channel * QUOIT_REQUESTS_A_CHANNEL + request) * layout->job.chunk_bytes;
 }
 /* Memory offset of the payload of an outstanding message. */
@@ -122,10 +125,20 @@ static inline uint64_t quoit_layout_slot(const struct quoit_layout *layout, uint
     return quoit_layout_lane_slot(layout, lane, class * layout->job.slot_count + slot_index);
 }
 
+/* Whether this host has ports, and links at them. */
+static inline bool quoit_layout_has_links(const struct quoit_layout *layout)
+{
+    return layout->ring.count > 1;
+}
+/* Whether links join this host to that one, or it is the same. */
+static inline bool quoit_layout_is_on_ring(const struct quoit_layout *layout, uint32_t host)
+{
+    return host - layout->ring.first < layout->ring.count;
+}
 /* The host at the other end of `side`'s link. */
 static inline uint32_t quoit_layout_neighbour(const struct quoit_layout *layout, enum quoit_side side)
 {
-    return quoit_ring_neighbour(layout->job.host_count, side, layout->host);
+    return layout->ring.first + quoit_ring_neighbour(layout->ring.count, side, layout->host - layout->ring.first);
 }
 
 /* Segment offset, in the first segment of the host at the other end of `side`'s link, of the word that PE `local` of

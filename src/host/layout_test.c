@@ -179,6 +179,60 @@ static void test_hosts_without_pes(void **state)
     }
 }
 
+/* Every division of up to 6 hosts into rings: each host has the ring that the bits say, goes round it, and has lanes
+ * and slots for what it has. */
+static void test_rings_of_a_job(void **state)
+{
+    (void)state;
+    for (uint32_t host_count = 2; host_count <= 6; host_count++) {
+        for (uint64_t starts = 3; starts < UINT64_C(1) << host_count; starts += 2) {
+            const struct quoit_job_config job = {.host_count = host_count,
+                                                 .pe_count = 2 * host_count,
+                                                 .lane_count = 4,
+                                                 .slot_count = 2,
+                                                 .chunk_bytes = 64,
+                                                 .ring_starts = starts};
+            uint32_t first = 0;
+            assert_true(quoit_job_config_has_network(&job));
+            for (uint32_t host = 0; host < host_count; host++) {
+                struct quoit_layout layout;
+                uint32_t end = host + 1;
+                while (end < host_count && (starts >> end & 1) == 0)
+                    end++;
+                first = starts >> host & 1 ? host : first;
+                assert_int_equal(quoit_layout_make(&job, host, &layout), QUOIT_OK);
+                assert_int_equal(layout.ring.first, first);
+                assert_int_equal(layout.ring.count, end - first);
+                assert_int_equal(quoit_layout_neighbour(&layout, QUOIT_RIGHT), host + 1 == end ? first : host + 1);
+                assert_int_equal(quoit_layout_neighbour(&layout, QUOIT_LEFT), host == first ? end - 1 : host - 1);
+                assert_int_equal(layout.link_lane_count, end - first > 1 ? 4 : 0);
+                assert_int_equal(layout.lane_count, layout.link_lane_count + 1);
+                assert_int_equal(layout.slots_bytes > 0, end - first > 1);
+                for (uint32_t other = 0; other < host_count; other++)
+                    assert_int_equal(quoit_layout_is_on_ring(&layout, other), other >= first && other < end);
+            }
+        }
+    }
+}
+
+static void test_bad_rings_are_refused(void **state)
+{
+    (void)state;
+    const struct quoit_job_config good = {
+        .host_count = 4, .pe_count = 4, .lane_count = 1, .slot_count = 2, .chunk_bytes = 64, .ring_starts = 5};
+    struct quoit_layout layout;
+    assert_int_equal(quoit_layout_make(&good, 0, &layout), QUOIT_OK);
+    struct quoit_job_config bad[] = {good, good, good, good, good, good};
+    bad[0].ring_starts = 1;    /* a single one */
+    bad[1].ring_starts = 6;    /* host 0 is on none */
+    bad[2].ring_starts = 0x11; /* begins beyond the hosts */
+    bad[3].protocol = QUOIT_PROTOCOL_SCRATCHPAD;
+    bad[4].barrier = QUOIT_BARRIER_PAPERS;
+    bad[5].host_count = bad[5].pe_count = 65; /* more than bits */
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(quoit_layout_make(&bad[i], 0, &layout), QUOIT_INVALID);
+}
+
 static void test_bad_configs_are_refused(void **state)
 {
     (void)state;
@@ -251,6 +305,8 @@ int main(void)
         cmocka_unit_test(test_nothing_overlaps),
         cmocka_unit_test(test_pes_lie_in_blocks),
         cmocka_unit_test(test_pes_lie_where_they_are_placed),
+        cmocka_unit_test(test_rings_of_a_job),
+        cmocka_unit_test(test_bad_rings_are_refused),
         cmocka_unit_test(test_bad_configs_are_refused),
         cmocka_unit_test(test_hosts_without_pes),
         cmocka_unit_test(test_bounds_of_the_trace),

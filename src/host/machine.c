@@ -12,7 +12,8 @@ struct quoit_machine quoit_machine_of(const struct quoit_job_config *job, uint32
 struct quoit_machine quoit_machine_with(const struct quoit_job_config *job, uint32_t host_count, uint32_t pe_count,
                                         uint32_t core_count)
 {
-    uint32_t lane_count = job->host_count > 1 ? job->lane_count * host_count : 0;
+    uint32_t lanes_a_host = job->lane_count + (job->ring_starts != 0);
+    uint32_t lane_count = job->host_count > 1 ? lanes_a_host * host_count : 0;
     return (struct quoit_machine){.policy = quoit_wait_policy_for(pe_count + lane_count, core_count),
                                   .pe_count = pe_count,
                                   .core_count = core_count};

@@ -110,7 +110,7 @@ void quoit_placement_start_lane(struct quoit_lane_placement *lane, const struct 
     lane->together = quoit_processor_nth(&lane->allowed, (group * job->lane_count + lane_index) % count);
     /* Over a network nothing is relayed. While a request travels its PE waits, and the proxy of its destination works:
      * they share a processor, and the PE's own proxy has another. */
-    uint32_t shift = quoit_job_config_traits(job)->has_links ? 0 : 1;
+    uint32_t shift = lane_index < layout->link_lane_count ? 0 : 1;
     lane->apart = quoit_processor_nth(&lane->allowed, (layout->host + lane_index + shift) % count);
 }
 

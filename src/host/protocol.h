@@ -25,7 +25,6 @@ struct quoit_protocol_traits {
     bool carries_trace;         /* a frame's trace number crosses links */
     bool orders_gets;           /* gets keep the order of requests; else only quiet orders them */
     bool calls_driver;          /* reaches scratchpads and doorbells through calls of a kernel driver */
-    bool packs_puts;            /* small puts of a PE to one host share a request (engine/ring/channel.h) */
     bool has_put_steps;         /* a put is a row of steps at its source, whose times a lane records (put_times.h) */
     uint32_t line_count;        /* words per lane in the window SLOTS, one cache line each */
     uint32_t slot_count;        /* slots per lane there; 0: the job's slot_count for each class */
@@ -38,6 +37,12 @@ static inline const struct quoit_protocol_traits *quoit_job_config_traits(const 
 }
 /* QUOIT_PROTOCOL_COUNT if there is no protocol of that name. */
 enum quoit_protocol quoit_protocol_named(const char *name);
+
+/* Not between rings: nothing that has several sends any. */
+static inline bool quoit_job_config_has_messages(const struct quoit_job_config *job)
+{
+    return quoit_job_config_traits(job)->has_messages && job->ring_starts == 0;
+}
 
 /* Whether the job survives the loss of a link. The papers' barrier cannot repeat a doorbell. */
 static inline bool quoit_job_config_has_failover(const struct quoit_job_config *job)

@@ -58,7 +58,8 @@ static void deliver_message(struct quoit_lane *lane, const struct quoit_frame *f
 {
     const struct quoit_lane_group *group = lane->group;
     if (group->on_message)
-        group->on_message(group->on_message_arg, frame->source_host, frame->op, payload, frame->bytes);
+        group->on_message(group->on_message_arg, lane->hosts.first + frame->source_host, frame->op, payload,
+                          frame->bytes);
     lane->engine->respond(lane, frame, 0);
 }
 
@@ -78,7 +79,8 @@ static void execute_many(struct quoit_lane *lane, const struct quoit_frame *fram
 {
     const struct quoit_frame_limits limits = quoit_lane_limits(lane);
     if (quoit_frame_check_many(frame, payload, &limits) != QUOIT_OK) {
-        quoit_log(QUOIT_LOG_ERROR, "a malformed PUT_MANY came from host %u", frame->source_host);
+        quoit_log(QUOIT_LOG_ERROR, "a malformed PUT_MANY came from host %u",
+                  lane->hosts.first + frame->source_host);
         quoit_lane_fail(lane, QUOIT_INVALID);
         return;
     }
@@ -185,14 +187,18 @@ enum quoit_status quoit_lane_take_request(struct quoit_lane *lane, uint32_t loca
         &quoit_memory_channel(lane->layout, lane->memory, local, lane->index)->requests[index];
     struct quoit_frame frame = request->frame;
     uint64_t data_offset = request->data_offset;
-    frame.source_host = (uint16_t)lane->layout->host;
+    uint32_t dest_host = frame.dest_host - lane->hosts.first;
+    if (dest_host >= lane->hosts.count || dest_host == lane->host)
+        goto refuse;
+    frame.dest_host = (uint16_t)dest_host;
+    frame.source_host = (uint16_t)lane->host;
     frame.source_pe = (uint16_t)local;
     frame.flags &= QUOIT_FRAME_ORDERED;
     if (frame.kind == QUOIT_FRAME_PUT_MANY)
         frame.bytes = take_many(request);
     struct quoit_frame_limits limits = quoit_lane_limits(lane);
     if (!quoit_frame_is_of_pes(frame.kind) || /* messages are for hosts to send */
-        quoit_frame_check(&frame, QUOIT_CLASS_REQUEST, &limits) != QUOIT_OK || frame.dest_host == lane->layout->host ||
+        quoit_frame_check(&frame, QUOIT_CLASS_REQUEST, &limits) != QUOIT_OK ||
         !data_is_in_bounds(lane, local, index, data_offset, frame.bytes))
         goto refuse;
     if (frame.kind == QUOIT_FRAME_PUT_MANY &&

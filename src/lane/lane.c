@@ -71,14 +71,14 @@ static enum quoit_status make_tables(struct quoit_lane *lane)
 {
     const struct quoit_job_config *job = &lane->layout->job;
     uint32_t local_count = lane->layout->local_count;
-    lane->pe_counts = calloc(job->host_count, sizeof *lane->pe_counts);
+    lane->pe_counts = calloc(lane->hosts.count, sizeof *lane->pe_counts);
     lane->issued = calloc((size_t)local_count * QUOIT_REQUESTS_A_CHANNEL + QUOIT_MESSAGES_MAX, sizeof *lane->issued);
     lane->submit_heads = calloc(local_count, sizeof *lane->submit_heads);
     lane->gather = malloc(job->chunk_bytes);
     if (!lane->pe_counts || !lane->issued || !lane->submit_heads || !lane->gather)
         return QUOIT_NO_MEMORY;
-    for (uint32_t host = 0; host < job->host_count; host++)
-        lane->pe_counts[host] = quoit_job_config_pes_of_host(job, host);
+    for (uint32_t host = 0; host < lane->hosts.count; host++)
+        lane->pe_counts[host] = quoit_job_config_pes_of_host(job, lane->hosts.first + host);
     return QUOIT_OK;
 }
 
@@ -102,6 +102,9 @@ enum quoit_status quoit_lane_open(struct quoit_lane *lane, struct quoit_lane_gro
     lane->memory = group->memory;
     lane->engine = group->engine;
     lane->index = index;
+    lane->hosts = index < layout->link_lane_count ? layout->ring
+                                                  : (struct quoit_host_range){.count = layout->job.host_count};
+    lane->host = layout->host - lane->hosts.first;
     lane->shared = quoit_memory_lane(layout, group->memory, index);
     lane->trace = quoit_memory_trace(layout, group->memory, layout->local_count + index);
     lane->waiter = (struct quoit_waiter){.park = &lane->shared->park,

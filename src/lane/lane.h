@@ -35,8 +35,7 @@ struct quoit_lane_group {
     void *memory; /* of the host, mapped whole */
     struct quoit_port *ports[QUOIT_SIDE_COUNT];
     const struct quoit_link_record *links; /* [QUOIT_SIDE_COUNT], of the ring service */
-    const struct quoit_lane_network
-        *network; /* how the hosts are joined without links: ports are NULL. NULL: by links */
+    const struct quoit_lane_network *network; /* lanes of a network: ports are NULL. NULL: lanes of links */
     struct quoit_wait_policy policy;
     uint64_t dma_bytes; /* payload size from which on DMA is used; or QUOIT_DMA_MEASURED, QUOIT_DMA_NEVER */
     const struct quoit_lane_engine *engine;
@@ -60,10 +59,13 @@ struct quoit_lane {
     uint32_t index;
     void *state;         /* the engine's */
     void *barrier_state; /* of lane 0: the barrier's */
+    /* Frames name hosts by their positions on the ring; on the lane of a network, by their numbers in the job. */
+    struct quoit_host_range hosts; /* that they may name */
+    uint32_t host;                 /* this one, as they name it */
     struct quoit_lane_shared *shared;
     struct quoit_trace_ring *trace;                              /* NULL: no tracing */
     uint64_t traced_credit[QUOIT_SIDE_COUNT][QUOIT_CLASS_COUNT]; /* the last that was */
-    uint32_t *pe_counts;                                         /* PEs of each host, for frame checks */
+    uint32_t *pe_counts; /* PEs of each host that frames name, for their checks */
     struct quoit_issued *issued;                                 /* [local PE][request] */
     uint32_t *submit_heads;                                      /* [local PE] */
     char *gather;                                                /* one chunk, for strided gets */
@@ -110,7 +112,7 @@ bool quoit_lane_is_quiescent(const struct quoit_lane *lane);
 /* The limits that frames and requests are checked against. */
 static inline struct quoit_frame_limits quoit_lane_limits(const struct quoit_lane *lane)
 {
-    return (struct quoit_frame_limits){.host_count = lane->layout->job.host_count,
+    return (struct quoit_frame_limits){.host_count = lane->hosts.count,
                                        .chunk_bytes = lane->layout->job.chunk_bytes,
                                        .segment_bytes = lane->layout->segment_stride,
                                        .pe_counts = lane->pe_counts};

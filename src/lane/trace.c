@@ -2,13 +2,17 @@
 /* A lane's events for --trace. */
 #include "lane/lane.h"
 
+static uint32_t pe_of(const struct quoit_lane *lane, uint32_t host, uint32_t local)
+{
+    return quoit_job_config_first_pe(&lane->layout->job, lane->hosts.first + host) + local;
+}
+
 /* The PE that issued the request, whose number names the flow: a response travels back to it. */
 static uint32_t source_of(const struct quoit_lane *lane, const struct quoit_frame *frame)
 {
-    const struct quoit_job_config *job = &lane->layout->job;
     if (quoit_frame_class(frame->kind) == QUOIT_CLASS_REPLY)
-        return quoit_job_config_first_pe(job, frame->dest_host) + frame->dest_pe;
-    return quoit_job_config_first_pe(job, frame->source_host) + frame->source_pe;
+        return pe_of(lane, frame->dest_host, frame->dest_pe);
+    return pe_of(lane, frame->source_host, frame->source_pe);
 }
 
 void quoit_lane_write_frame(struct quoit_lane *lane, enum quoit_trace_kind kind, const struct quoit_frame *frame,
@@ -29,7 +33,7 @@ void quoit_lane_write_frame(struct quoit_lane *lane, enum quoit_trace_kind kind,
     };
     if (is_for_pe) {
         event.flow = quoit_trace_flow(source_of(lane, frame), frame->trace);
-        event.pe = quoit_job_config_first_pe(&lane->layout->job, frame->dest_host) + frame->dest_pe;
+        event.pe = pe_of(lane, frame->dest_host, frame->dest_pe);
     }
     quoit_trace_write(lane->trace, &event);
 }

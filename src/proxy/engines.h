@@ -5,7 +5,7 @@
 
 #include "lane/engine.h"
 
-const struct quoit_lane_engine *quoit_engine_of(const struct quoit_job_config *job);
+const struct quoit_lane_engine *quoit_engine_of(enum quoit_protocol protocol);
 /* NULL: barriers are left to the PEs. */
 const struct quoit_lane_barrier *quoit_barrier_of(const struct quoit_job_config *job);
 

@@ -45,7 +45,7 @@ static inline void open_ports(struct world *world, uint8_t protocol, uint8_t bar
                                              .memory = host->memory,
                                              .links = header->links,
                                              .dma_bytes = QUOIT_DMA_NEVER,
-                                             .engine = quoit_engine_of(&job),
+                                             .engine = quoit_engine_of((enum quoit_protocol)job.protocol),
                                              .barrier = quoit_barrier_of(&job)};
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
         struct quoit_link_record *link = &header->links[side];

@@ -719,7 +719,7 @@ static enum quoit_status open(struct quoit_lane *lane)
     lane->state = network;
     if (!network)
         return QUOIT_NO_MEMORY;
-    quoit_assert(lane->index == 0);
+    quoit_assert(lane->index == lane->layout->link_lane_count);
     network->lane = lane;
     network->open = calloc(quoit_lane_cookie(local_count, QUOIT_MESSAGES_MAX), sizeof *network->open);
     network->flows = calloc(host_count, sizeof *network->flows);

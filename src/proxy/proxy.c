@@ -14,23 +14,30 @@
 
 struct quoit_proxy {
     struct quoit_proxy_config config;
-    struct quoit_service *service;
-    struct quoit_lane_group group;
+    struct quoit_service *service; /* NULL: there are no links */
+    struct quoit_lane_group links, network;
     struct quoit_outbox outbox;
-    uint32_t lane_count; /* open */
-    struct quoit_lane lanes[QUOIT_LANES_MAX];
+    uint32_t lane_count; /* open; those of links come first */
+    struct quoit_lane lanes[QUOIT_LANES_MAX + 1];
 };
 
 void quoit_proxy_stop(const struct quoit_layout *layout, void *memory)
 {
     struct quoit_host_header *header = memory;
     atomic_store(&header->is_stopping, 1);
-    for (uint32_t lane = 0; lane < layout->job.lane_count; lane++)
+    for (uint32_t lane = 0; lane < layout->lane_count; lane++)
         quoit_park_wake(&quoit_memory_lane(layout, memory, lane)->park);
     quoit_park_wake(&header->manager_park);
 }
 
 /* The client of the ring service */
+
+/* Those that are open. */
+static uint32_t link_lane_count(const struct quoit_proxy *proxy)
+{
+    uint32_t most = proxy->config.layout->link_lane_count;
+    return proxy->lane_count < most ? proxy->lane_count : most;
+}
 
 /* The lanes follow. PEs sleep for things that came through this link, and a doorbell may be lost with it; or they may
  * put directly again. */
@@ -39,7 +46,7 @@ static void link_changed(void *arg, enum quoit_side side)
     struct quoit_proxy *proxy = arg;
     const struct quoit_layout *layout = proxy->config.layout;
     (void)side;
-    for (uint32_t i = 0; i < proxy->lane_count; i++)
+    for (uint32_t i = 0; i < link_lane_count(proxy); i++)
         quoit_park_wake(&proxy->lanes[i].shared->park);
     for (uint32_t local = 0; local < layout->local_count; local++)
         quoit_park_wake(&quoit_memory_pe(layout, proxy->config.memory, local)->park);
@@ -48,7 +55,7 @@ static void link_changed(void *arg, enum quoit_side side)
 static bool lanes_have_followed(void *arg, enum quoit_side side)
 {
     const struct quoit_proxy *proxy = arg;
-    for (uint32_t i = 0; i < proxy->lane_count; i++)
+    for (uint32_t i = 0; i < link_lane_count(proxy); i++)
         if (!quoit_lane_has_followed(&proxy->lanes[i], side))
             return false;
     return true;
@@ -57,19 +64,20 @@ static bool lanes_have_followed(void *arg, enum quoit_side side)
 static void clean_slots(void *arg, enum quoit_side side)
 {
     struct quoit_proxy *proxy = arg;
-    proxy->group.engine->clean(proxy->config.layout, proxy->config.memory, side);
+    proxy->links.engine->clean(proxy->config.layout, proxy->config.memory, side);
 }
 
 static uint64_t dead_links(void *arg)
 {
     const struct quoit_proxy *proxy = arg;
-    return proxy->lane_count ? atomic_load_explicit(&proxy->lanes[0].dead_links, memory_order_acquire) : 0;
+    return link_lane_count(proxy) ? atomic_load_explicit(&proxy->lanes[0].dead_links, memory_order_acquire) : 0;
 }
 
 static void cut_off(void *arg, uint32_t first_link, uint32_t second_link)
 {
     const struct quoit_proxy *proxy = arg;
-    proxy->config.on_cut_off(proxy->config.on_ready_arg, first_link, second_link);
+    uint32_t first = proxy->config.layout->ring.first;
+    proxy->config.on_cut_off(proxy->config.on_ready_arg, first + first_link, first + second_link);
 }
 
 /* Lane `first` and every `stride`-th from there on. */
@@ -79,7 +87,7 @@ static struct quoit_port_vector lanes_vector(const struct quoit_layout *layout, 
         .park_offset =
             layout->lanes + first * sizeof(struct quoit_lane_shared) + offsetof(struct quoit_lane_shared, park),
         .park_stride = stride * (uint32_t)sizeof(struct quoit_lane_shared),
-        .park_count = (layout->job.lane_count - first + stride - 1) / stride,
+        .park_count = (layout->link_lane_count - first + stride - 1) / stride,
     };
 }
 
@@ -94,9 +102,9 @@ static void vectors_of(void *arg, uint64_t bits, struct quoit_port_vector vector
         if (i < doorbells.lane_count)
             *vector = lanes_vector(layout, i, doorbells.lane_count);
         else if (i < doorbells.rest)
-            *vector = lanes_vector(layout, 0, layout->job.lane_count);
+            *vector = lanes_vector(layout, 0, layout->link_lane_count);
         else
-            *vector = proxy->group.engine->vector(layout, i - doorbells.rest, doorbells.rest_count);
+            *vector = proxy->links.engine->vector(layout, i - doorbells.rest, doorbells.rest_count);
     }
 }
 
@@ -144,8 +152,8 @@ static enum quoit_status open_service(struct quoit_proxy *proxy)
     const struct quoit_proxy_config *config = &proxy->config;
     struct quoit_host_header *header = config->memory;
     const struct quoit_service_config service = {
-        .host = config->layout->host,
-        .host_count = config->layout->job.host_count,
+        .host = config->layout->host - config->layout->ring.first,
+        .host_count = config->layout->ring.count,
         .ports = {config->ports[QUOIT_LEFT], config->ports[QUOIT_RIGHT]},
         .records = header->links,
         .park = &header->manager_park,
@@ -161,23 +169,44 @@ static enum quoit_status open_service(struct quoit_proxy *proxy)
 static void lead_lanes(struct quoit_proxy *proxy)
 {
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
-        uint32_t target = atomic_load_explicit(&proxy->group.links[side].target, memory_order_relaxed);
-        for (uint32_t i = 0; i < proxy->lane_count && QUOIT_LINK_TARGET_EPOCH(target) != 0; i++)
+        uint32_t target = atomic_load_explicit(&proxy->links.links[side].target, memory_order_relaxed);
+        for (uint32_t i = 0; i < link_lane_count(proxy) && QUOIT_LINK_TARGET_EPOCH(target) != 0; i++)
             quoit_lane_begin_down(&proxy->lanes[i], side, QUOIT_LINK_TARGET_EPOCH(target));
     }
 }
 
-static enum quoit_status open_lanes(struct quoit_proxy *proxy)
+/* Up to lane end - 1. */
+static enum quoit_status open_lanes(struct quoit_proxy *proxy, struct quoit_lane_group *group, uint32_t end)
 {
-    struct quoit_lane_group *group = &proxy->group;
-    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT && proxy->service; side++)
-        group->ports[side] = quoit_service_port(proxy->service, side);
     enum quoit_status status = group->engine->group_open ? group->engine->group_open(group) : QUOIT_OK;
-    while (status == QUOIT_OK && proxy->lane_count < group->layout->job.lane_count) {
+    while (status == QUOIT_OK && proxy->lane_count < end) {
         status = quoit_lane_open(&proxy->lanes[proxy->lane_count], group, proxy->lane_count);
         proxy->lane_count++; /* one that was opened in part is closed too */
     }
     return status;
+}
+
+static enum quoit_status open_links(struct quoit_proxy *proxy)
+{
+    const struct quoit_layout *layout = proxy->config.layout;
+    proxy->links.engine = quoit_engine_of((enum quoit_protocol)layout->job.protocol);
+    proxy->links.barrier = quoit_barrier_of(&layout->job);
+    enum quoit_status status = open_service(proxy);
+    if (status != QUOIT_OK)
+        return status;
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
+        proxy->links.ports[side] = quoit_service_port(proxy->service, side);
+    status = open_lanes(proxy, &proxy->links, layout->link_lane_count);
+    if (status == QUOIT_OK)
+        lead_lanes(proxy);
+    return status;
+}
+
+static enum quoit_status open_network(struct quoit_proxy *proxy)
+{
+    proxy->network.network = proxy->config.network;
+    proxy->network.engine = quoit_engine_of(QUOIT_PROTOCOL_NETWORK);
+    return open_lanes(proxy, &proxy->network, proxy->config.layout->lane_count);
 }
 
 enum quoit_status quoit_proxy_open(const struct quoit_proxy_config *config, struct quoit_proxy **proxy_out)
@@ -186,31 +215,27 @@ enum quoit_status quoit_proxy_open(const struct quoit_proxy_config *config, stru
     if (!proxy)
         return QUOIT_NO_MEMORY;
     proxy->config = *config;
-    proxy->group = (struct quoit_lane_group){
+    proxy->links = (struct quoit_lane_group){
         .layout = config->layout,
         .memory = config->memory,
         .links = ((struct quoit_host_header *)config->memory)->links,
-        .network = config->network,
         .policy = config->machine.policy,
         .dma_bytes = config->dma_bytes,
-        .engine = quoit_engine_of(&config->layout->job),
-        .barrier = quoit_barrier_of(&config->layout->job),
-        .outbox = &proxy->outbox,
+        .outbox = quoit_job_config_has_messages(&config->layout->job) ? &proxy->outbox : NULL,
         .on_message = config->on_message,
         .on_message_arg = config->on_message_arg,
     };
+    proxy->network = proxy->links;
     ((struct quoit_host_header *)config->memory)->machine = config->machine;
     quoit_outbox_open(&proxy->outbox, config->layout, config->memory);
     quoit_park_setup();
-    enum quoit_status status =
-        quoit_job_config_traits(&config->layout->job)->has_links ? open_service(proxy) : QUOIT_OK;
-    if (status == QUOIT_OK)
-        status = open_lanes(proxy);
+    enum quoit_status status = quoit_layout_has_links(config->layout) ? open_links(proxy) : QUOIT_OK;
+    if (status == QUOIT_OK && config->network)
+        status = open_network(proxy);
     if (status != QUOIT_OK) {
         quoit_proxy_close(proxy);
         return status;
     }
-    lead_lanes(proxy);
     *proxy_out = proxy;
     return QUOIT_OK;
 }
@@ -250,7 +275,7 @@ const struct quoit_lane *quoit_proxy_lane(const struct quoit_proxy *proxy, uint3
 enum quoit_status quoit_proxy_send(struct quoit_proxy *proxy, uint32_t dest_host, uint32_t port, const void *payload,
                                    uint32_t bytes)
 {
-    if (!quoit_job_config_traits(&proxy->config.layout->job)->has_messages)
+    if (!quoit_job_config_has_messages(&proxy->config.layout->job))
         return QUOIT_UNSUPPORTED;
     if (proxy->config.network && bytes > QUOIT_NETWORK_FRAMED_BYTES)
         return QUOIT_OUT_OF_RANGE;
@@ -269,8 +294,8 @@ void quoit_proxy_close(struct quoit_proxy *proxy)
     quoit_service_close(proxy->service); /* before the lanes, whose buffers an outstanding DMA may read */
     for (uint32_t i = 0; i < proxy->lane_count; i++)
         quoit_lane_close(&proxy->lanes[i]);
-    if (proxy->group.engine->group_close)
-        proxy->group.engine->group_close(&proxy->group);
+    if (proxy->links.engine)
+        proxy->links.engine->group_close(&proxy->links);
     quoit_outbox_close(&proxy->outbox);
     free(proxy);
 }
@@ -300,7 +325,7 @@ static void *manage(void *arg)
 /* The first lane runs on the caller's thread. */
 static enum quoit_status serve_all(struct quoit_proxy *proxy)
 {
-    struct service services[QUOIT_LANES_MAX];
+    struct service services[QUOIT_LANES_MAX + 1];
     struct service manager = {.proxy = proxy};
     uint32_t started_count = 1;
     enum quoit_status status = QUOIT_OK;

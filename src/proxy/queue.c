@@ -295,7 +295,7 @@ static uint32_t poll_outbox(struct quoit_lane *lane, uint64_t now_ns)
     while (outbox && lane->status == QUOIT_OK && (frame = quoit_outbox_next(outbox, &entry)) != NULL) {
         struct quoit_verdict verdict;
         uint64_t cookie = quoit_lane_cookie(lane->layout->local_count, entry);
-        quoit_ring_submit(queue->ring, frame, lane->layout->host % 2, cookie, now_ns, &verdict);
+        quoit_ring_submit(queue->ring, frame, lane->host % 2, cookie, now_ns, &verdict);
         if (!has_resource(lane, &verdict))
             break;
         lane->issued[cookie] =
@@ -473,7 +473,7 @@ static enum quoit_status open_ring(struct quoit_lane *lane, struct quoit_queue_l
 {
     const struct quoit_layout *layout = lane->layout;
     const struct quoit_ring_config config = {
-        .host_self = layout->host,
+        .host_self = lane->host,
         .slot_count = layout->job.slot_count,
         .outstanding_max = layout->local_count * QUOIT_REQUESTS_A_CHANNEL + QUOIT_MESSAGES_MAX,
         .pending_reply_max = PENDING_REPLY_MAX,
@@ -507,7 +507,8 @@ static enum quoit_status open(struct quoit_lane *lane)
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
         struct quoit_port_limits limits;
         quoit_port_limits(lane->ports[side], &limits);
-        uint64_t segments_bytes = lane->pe_counts[quoit_layout_neighbour(layout, side)] * layout->segment_stride;
+        uint32_t neighbour = quoit_ring_neighbour(lane->hosts.count, side, lane->host);
+        uint64_t segments_bytes = lane->pe_counts[neighbour] * layout->segment_stride;
         uint64_t window_bytes = limits.window_bytes[QUOIT_WINDOW_MEMORY];
         queue->landing_bytes[side] = segments_bytes < window_bytes ? segments_bytes : window_bytes;
     }

@@ -98,21 +98,21 @@ static void reap_lane(struct quoit_ring_engine *ring, uint32_t lane)
 
 void quoit_channel_reap(struct quoit_ring_engine *ring)
 {
-    for (uint32_t lane = 0; lane < ring->engine.self->layout.job.lane_count; lane++)
+    for (uint32_t lane = 0; lane < ring->engine.self->layout.lane_count; lane++)
         reap_lane(ring, lane);
 }
 
 enum quoit_status quoit_channel_open_all(struct quoit_ring_engine *ring)
 {
     const struct quoit_self *self = ring->engine.self;
-    uint32_t lane_count = self->layout.job.lane_count;
+    uint32_t lane_count = self->layout.lane_count;
     ring->channels = calloc(lane_count, sizeof *ring->channels);
     if (!ring->channels)
         return QUOIT_NO_MEMORY;
     for (uint32_t lane = 0; lane < lane_count; lane++) {
         struct quoit_channel_end *end = &ring->channels[lane];
         pthread_mutex_init(&end->lock, NULL);
-        if (quoit_job_config_traits(&self->layout.job)->packs_puts) {
+        if (lane >= self->layout.link_lane_count) {
             end->many = calloc(self->layout.job.host_count, sizeof *end->many);
             if (!end->many)
                 return QUOIT_NO_MEMORY;
@@ -128,7 +128,7 @@ enum quoit_status quoit_channel_open_all(struct quoit_ring_engine *ring)
 
 void quoit_channel_close_all(struct quoit_ring_engine *ring)
 {
-    for (uint32_t lane = 0; lane < ring->engine.self->layout.job.lane_count && ring->channels; lane++) {
+    for (uint32_t lane = 0; lane < ring->engine.self->layout.lane_count && ring->channels; lane++) {
         pthread_mutex_destroy(&ring->channels[lane].lock);
         free(ring->channels[lane].many);
     }
@@ -214,18 +214,20 @@ static bool slot_has_come_free(void *arg)
 /* Requests of one (PE, PE, context) use one lane, which preserves their order, except the parts of a split transfer.
  * Where threads share processors, each awake lane is one more thread to wait for, so a context uses one lane for all
  * PEs; but the papers' PEs always spread over their interrupt bits. */
-static uint32_t lane_to(const struct quoit_context *context, const struct quoit_peer *peer)
+static uint32_t lane_to(const struct quoit_context *context, const struct quoit_peer *peer, uint32_t part)
 {
     const struct quoit_self *self = peer->engine->self;
-    const struct quoit_job_config *job = &self->layout.job;
-    bool is_spread = !quoit_wait_shares(self->waiter.policy) || quoit_job_config_traits(job)->spreads_pes;
-    return ((is_spread ? peer->pe + self->pe * 7 : 0) + context->salt) & (job->lane_count - 1);
+    const struct quoit_ring_peer *own = peer->of_engine;
+    bool is_spread =
+        !quoit_wait_shares(self->waiter.policy) || quoit_job_config_traits(&self->layout.job)->spreads_pes;
+    uint32_t turn = (is_spread ? peer->pe + self->pe * 7 : 0) + context->salt + part;
+    return own->first_lane + (turn & (own->lane_count - 1u));
 }
 
 bool quoit_channel_splits(struct quoit_context *context, const struct quoit_peer *peer, size_t bytes)
 {
-    const struct quoit_job_config *job = &peer->engine->self->layout.job;
-    return job->lane_count > 1 && bytes >= (size_t)job->lane_count * job->chunk_bytes &&
+    const struct quoit_ring_peer *own = peer->of_engine;
+    return own->lane_count > 1 && bytes >= (size_t)own->lane_count * peer->engine->self->layout.job.chunk_bytes &&
            !quoit_ring_context_is_fenced(&context->ring);
 }
 
@@ -240,9 +242,9 @@ void quoit_channel_take_part(struct quoit_context *context, const struct quoit_p
     struct quoit_ring_engine *ring = quoit_ring_engine_of(peer);
     struct quoit_self *self = ring->engine.self;
     const struct quoit_ring_peer *own = peer->of_engine;
-    uint32_t lane_count = self->layout.job.lane_count;
-    keep_fence(ring, context, own->side);
-    struct slot_wait wait = {.ring = ring, .lane = (lane_to(context, peer) + part) & (lane_count - 1)};
+    if (own->first_lane < self->layout.link_lane_count)
+        keep_fence(ring, context, own->side);
+    struct slot_wait wait = {.ring = ring, .lane = lane_to(context, peer, part)};
     if (!slot_is_free(&wait))
         quoit_self_wait(self, slot_has_come_free, &wait, NULL);
 
@@ -265,7 +267,7 @@ void quoit_channel_take_part(struct quoit_context *context, const struct quoit_p
     slot->pending->context = context;
     slot->pending->is_relayed = own->window_bytes != 0;
     slot->pending->side = own->side;
-    slot->pending->is_off_lane = (part & (lane_count - 1)) != 0;
+    slot->pending->is_off_lane = (part & (own->lane_count - 1u)) != 0;
 }
 
 /* Numbers the request for the trace. */
@@ -325,9 +327,11 @@ void quoit_channel_submit(struct quoit_ring_engine *ring, struct quoit_slot *slo
     }
 }
 
-bool quoit_channel_packs(const struct quoit_ring_engine *ring, size_t bytes)
+bool quoit_channel_packs(const struct quoit_peer *peer, size_t bytes)
 {
-    return ring->channels[0].many && bytes > 0 && bytes <= PACKED_BYTES_MAX &&
+    const struct quoit_ring_engine *ring = quoit_ring_engine_of(peer);
+    const struct quoit_ring_peer *own = peer->of_engine;
+    return ring->channels[own->first_lane].many && bytes > 0 && bytes <= PACKED_BYTES_MAX &&
            quoit_frame_put_bytes((uint32_t)bytes) <= ring->engine.self->layout.job.chunk_bytes;
 }
 
@@ -373,7 +377,7 @@ void quoit_channel_put_many(struct quoit_context *context, const struct quoit_pe
     packed.put = (struct quoit_frame_put){.offset = offset, .bytes = (uint32_t)bytes, .dest_pe = peer->local};
     memset((char *)&packed + whole - 8, 0, 8);
     memcpy(packed.bytes, source, bytes);
-    if (append(ring, lane_to(context, peer), context, peer, &packed, whole))
+    if (append(ring, lane_to(context, peer, 0), context, peer, &packed, whole))
         return;
     quoit_channel_take(context, peer, &slot);
     slot.request->frame.kind = QUOIT_FRAME_PUT_MANY;

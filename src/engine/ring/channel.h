@@ -34,8 +34,8 @@ bool quoit_channel_splits(struct quoit_context *context, const struct quoit_peer
 /* The same for part `part` of a split transfer: parts rotate over the lanes; 0 takes the lane that keeps order. */
 void quoit_channel_take_part(struct quoit_context *context, const struct quoit_peer *peer, uint32_t part,
                              struct quoit_slot *slot_out);
-/* Whether a put, with what names it, is small enough for quoit_channel_put_many(), and the protocol packs such. */
-bool quoit_channel_packs(const struct quoit_ring_engine *ring, size_t bytes);
+/* Whether a put, with what names it, is small enough for quoit_channel_put_many(), and the peer's lane packs such. */
+bool quoit_channel_packs(const struct quoit_peer *peer, size_t bytes);
 /* A small put. It shares a request with the puts before it, as long as the proxy has not taken that, nothing else was
  * submitted to the host since, and no fence is between: so a lone put costs no delay, and a row of them one frame for
  * as many as come while the proxy is busy with the last. */

@@ -60,7 +60,7 @@ void quoit_relayed_put(struct quoit_context *context, const struct quoit_peer *p
 {
     const struct quoit_self *self = peer->engine->self;
     uint64_t source_offset;
-    if (!manner.is_ordered && quoit_channel_packs(quoit_ring_engine_of(peer), bytes)) {
+    if (!manner.is_ordered && quoit_channel_packs(peer, bytes)) {
         quoit_channel_put_many(context, peer, offset, source, bytes);
         return;
     }

@@ -3,7 +3,8 @@
  *
  * What it is: a neighbour whose segment its window covers is DIRECT: puts are copied through the port into its segment
  * (direct.c). Everything else is cut into requests (relayed.c) in the PE's channels to the proxy (channel.c). With the
- * papers' protocol, and where a network joins the hosts (no ports), no peer is DIRECT.
+ * papers' protocol no peer is DIRECT, nor is one on another ring, or without any: those are reached by the lane of a
+ * network.
  *
  * Lost links: while the link to a neighbour is down, direct puts use the proxy instead, and so the other direction.
  * Nothing is lost or executed twice, and order is preserved; see docs/design/failover.md.

@@ -35,9 +35,16 @@ static bool connect(struct quoit_engine *engine, struct quoit_peer *peer)
     /* By hosts, not by PEs: the numbers of two PEs half a ring apart have sums of the same parity all around the ring.
      */
     own->spread = (self->host + self->local + peer->local) % 2;
-    enum quoit_side side = quoit_ring_route(self->host, job->host_count, peer->host, own->spread);
+    if (!quoit_layout_is_on_ring(layout, peer->host)) {
+        own->first_lane = (uint8_t)layout->link_lane_count;
+        own->lane_count = 1;
+        return true;
+    }
+    own->lane_count = (uint8_t)layout->link_lane_count;
+    enum quoit_side side = quoit_ring_route(self->host - layout->ring.first, layout->ring.count,
+                                            peer->host - layout->ring.first, own->spread);
     own->side = (uint8_t)side;
-    if (!ring->ports[side] || quoit_layout_neighbour(layout, side) != peer->host)
+    if (quoit_layout_neighbour(layout, side) != peer->host)
         return true;
     struct quoit_port_limits limits;
     quoit_port_limits(ring->ports[side], &limits);
@@ -238,7 +245,7 @@ enum quoit_status quoit_engine_ring_open(struct quoit_self *self,
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
         struct quoit_port_limits limits;
         quoit_biased_init(&ring->direct[side].lock);
-        if (!quoit_job_config_traits(&self->layout.job)->has_links)
+        if (!quoit_layout_has_links(&self->layout))
             continue; /* every request goes through the proxy */
         status = quoit_port_open(&ports[side], &ring->ports[side]);
         if (status != QUOIT_OK)

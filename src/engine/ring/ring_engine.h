@@ -16,6 +16,8 @@ struct quoit_ring_peer {
     uint64_t doorbell;      /* DIRECT: its bit at `side` */
     uint8_t side;           /* enum quoit_side, for requests and direct puts */
     uint8_t spread;         /* selects the side if both directions are equally long */
+    uint8_t first_lane;     /* of those that reach it */
+    uint8_t lane_count;     /* 1, 2, 4, 8 */
 };
 
 /* The PE's record of a request slot of a channel, until it reaps it. */
@@ -47,7 +49,7 @@ struct quoit_many {
 /* The PE's end of one channel. */
 struct quoit_channel_end {
     pthread_mutex_t lock;    /* between threads of this process; never held while user memory is accessed */
-    struct quoit_many *many; /* [host_count]; NULL: the protocol packs no puts */
+    struct quoit_many *many; /* [host_count], of the lane of a network; NULL: puts are not packed */
     struct quoit_channel *shared;
     _Atomic uint32_t complete_head;
     uint32_t free_count;
