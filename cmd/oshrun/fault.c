@@ -150,8 +150,24 @@ check_times:
     return false;
 }
 
-bool fault_fit(struct fault *fault, uint32_t host_count, char problem_out[FAULT_PROBLEM_BYTES])
+/* Whether a link joins the right of one host to the left of the other. */
+static bool has_link(const struct quoit_job_config *job, uint32_t from, uint32_t to)
 {
+    const struct quoit_host_range ring = quoit_job_config_ring_of(job, from);
+    return ring.count > 1 && to == ring.first + quoit_ring_neighbour(ring.count, QUOIT_RIGHT, from - ring.first);
+}
+
+static bool has_links(const struct quoit_job_config *job)
+{
+    uint32_t host = 0;
+    while (host < job->host_count && quoit_job_config_ring_of(job, host).count == 1)
+        host++;
+    return host < job->host_count;
+}
+
+bool fault_fit(struct fault *fault, const struct quoit_job_config *job, char problem_out[FAULT_PROBLEM_BYTES])
+{
+    uint32_t host_count = job->host_count;
     if (host_count == 1) {
         snprintf(problem_out, FAULT_PROBLEM_BYTES, "--fault wants a ring of hosts: give --hosts 2 or more");
         return false;
@@ -161,19 +177,25 @@ bool fault_fit(struct fault *fault, uint32_t host_count, char problem_out[FAULT_
                  fault->first, host_count, host_count - 1);
         return false;
     }
-    if (fault->kind != FAULT_LINK)
+    if (fault->kind == FAULT_HOST)
+        return true;
+    if (fault->kind == FAULT_RANDOM && has_links(job))
         return true;
     uint32_t a = fault->first, b = fault->second;
     bool is_there = a < host_count && b < host_count;
-    if (is_there && quoit_ring_neighbour(host_count, QUOIT_RIGHT, a) == b)
+    if (is_there && has_link(job, a, b))
         return true;
-    if (is_there && quoit_ring_neighbour(host_count, QUOIT_RIGHT, b) == a) {
+    if (is_there && has_link(job, b, a)) {
         fault->first = b;
         fault->second = a;
         return true;
     }
-    snprintf(problem_out, FAULT_PROBLEM_BYTES,
-             "--fault: there is no link %u-%u; the links of %u hosts are 0-1, 1-2 and so on up to %u-0", a, b,
-             host_count, host_count - 1);
+    if (job->ring_starts != 0)
+        snprintf(problem_out, FAULT_PROBLEM_BYTES,
+                 "--fault: there is no such link; with --rings links join the hosts of each ring alone");
+    else
+        snprintf(problem_out, FAULT_PROBLEM_BYTES,
+                 "--fault: there is no link %u-%u; the links of %u hosts are 0-1, 1-2 and so on up to %u-0", a, b,
+                 host_count, host_count - 1);
     return false;
 }

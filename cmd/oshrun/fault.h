@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "host/job_config.h"
+
 enum fault_kind { FAULT_LINK, FAULT_HOST, FAULT_RANDOM };
 
 #define FAULT_PROBLEM_BYTES 384
@@ -32,7 +34,7 @@ struct fault {
 /* Parses one --fault. False: problem_out says what is wrong with it. */
 bool fault_parse(const char *text, struct fault *fault_out, char problem_out[FAULT_PROBLEM_BYTES]);
 /* Whether these links and hosts exist; orders a link so that `second` is the host after `first`. */
-bool fault_fit(struct fault *fault, uint32_t host_count, char problem_out[FAULT_PROBLEM_BYTES]);
+bool fault_fit(struct fault *fault, const struct quoit_job_config *job, char problem_out[FAULT_PROBLEM_BYTES]);
 
 /* A fault of a running job. */
 struct fault_run {

@@ -219,7 +219,7 @@ static bool start_agent(struct job *job, struct host *host, const char *own_path
     }
     close(to[0]);
     close(from[1]);
-    host->has_proxy = network_is_used(job);
+    host->has_proxy = network_is_alone(job);
     host->talk = (struct talk){.on_frame = take_frame,
                                .on_lost = lose_host,
                                .owner = host,

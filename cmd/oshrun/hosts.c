@@ -159,14 +159,14 @@ static bool open_host(struct job *job, struct host *host)
     void *front = MAP_FAILED;
     if (status == QUOIT_OK)
         front = mmap(NULL, host->layout.channels, PROT_READ | PROT_WRITE, MAP_SHARED, host->memory_fd, 0);
-    if (front != MAP_FAILED && job->plan->host_count > 1 && host->link_fd < 0 && !network_is_used(job))
+    if (front != MAP_FAILED && host->link_fd < 0 && quoit_layout_has_links(&host->layout))
         status = quoit_port_driver_link(job->driver, &host->link_fd);
     if (front == MAP_FAILED || status != QUOIT_OK) {
         say_no_memory(host, errno);
         return false;
     }
     host->front = front;
-    for (uint32_t i = 0; i < host->layout.local_count + job->config.lane_count && job->config.trace_count; i++)
+    for (uint32_t i = 0; i < host->layout.local_count + host->layout.lane_count && job->config.trace_count; i++)
         quoit_memory_trace(&host->layout, front, i)->event_count = job->config.trace_count;
     if (job->plan->host_count == 1) /* else its proxy does */
         ((struct quoit_host_header *)host->front)->machine =
@@ -198,7 +198,7 @@ static void tell_cut_off(void *arg, uint32_t first_link, uint32_t second_link)
     tell(*(const int *)arg, &(struct proxy_word){.kind = PROXY_CUT_OFF, .dead_links = {first_link, second_link}});
 }
 
-/* A proxy's end, with --network. */
+/* A proxy's end of a network. */
 struct network_end {
     struct network_seat seat; /* first */
     int ready_fd;
@@ -250,12 +250,11 @@ static bool keep_only(int *fds, int count)
     return true;
 }
 
-/* Of the proxy of a network: the job config and the memory, for which it has waited. False: there is nothing to serve.
- */
+/* Of a proxy that was started before its PEs: the job config and the memory, for which it has waited. False: there is
+ * nothing to serve. */
 static bool hear_start(struct job *job, struct host *host, int start_fd, int *memory_fd_out)
 {
     struct quoit_ancillary came = {.fds = memory_fd_out, .fd_max = 1};
-    network_load(job);
     ssize_t n = quoit_receive_with_descriptors(start_fd, &job->config, sizeof job->config, &came, 0);
     close(start_fd);
     return n == (ssize_t)sizeof job->config && came.fd_count == 1 && lay_out(job, host);
@@ -279,7 +278,7 @@ static int serve(struct job *job, struct host *host, int memory_or_start_fd, int
     int fds[FDS_MAX] = {memory_or_start_fd, ready_fd}, fd_count = ENDS;
     struct quoit_port_endpoint ends[QUOIT_SIDE_COUNT] = {0};
     struct network_end network = {0};
-    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT && !network_is_used(job); side++) {
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT && quoit_layout_has_links(&host->layout); side++) {
         if (hosts_describe(job, host->index, side, &ends[side]) != QUOIT_OK) {
             quoit_say("the driver %s has no port for host%u", job->driver->name, host->index);
             return 1;
@@ -287,7 +286,11 @@ static int serve(struct job *job, struct host *host, int memory_or_start_fd, int
         memcpy(fds + fd_count, ends[side].fds, ends[side].fd_count * sizeof fds[0]);
         fd_count += (int)ends[side].fd_count;
     }
-    if (!keep_only(fds, fd_count) || (network_is_used(job) && !hear_start(job, host, fds[MEMORY], &fds[MEMORY])))
+    if (!keep_only(fds, fd_count))
+        return 1;
+    if (network_is_used(job))
+        network_load(job);
+    if (network_is_alone(job) && !hear_start(job, host, fds[MEMORY], &fds[MEMORY]))
         return 1;
     memcpy(ends[QUOIT_LEFT].fds, fds + ENDS, ends[QUOIT_LEFT].fd_count * sizeof fds[0]);
     memcpy(ends[QUOIT_RIGHT].fds, fds + ENDS + ends[QUOIT_LEFT].fd_count, ends[QUOIT_RIGHT].fd_count * sizeof fds[0]);
@@ -403,7 +406,7 @@ static bool start_proxy(struct job *job, struct host *host, int memory_or_start_
     return true;
 }
 
-/* Of a network: the proxy is told the rest by say_start(). */
+/* Where there are no links: the proxy is told the rest by say_start(). */
 static bool start_waiting_proxy(struct job *job, struct host *host)
 {
     int ends[2];
@@ -427,7 +430,7 @@ static void say_start(const struct job *job, struct host *host)
 
 static bool begin_proxy(struct job *job, struct host *host)
 {
-    if (!network_is_used(job))
+    if (!network_is_alone(job))
         return start_proxy(job, host, host->memory_fd);
     say_start(job, host);
     return true;
@@ -438,7 +441,7 @@ bool hosts_prepare(struct job *job)
     if (!network_is_used(job))
         return true;
     bool is_started = network_open(job);
-    for (uint32_t i = 0; i < job->plan->host_count && is_started; i++)
+    for (uint32_t i = 0; i < job->plan->host_count && is_started && network_is_alone(job); i++)
         if (job_is_here(job, i))
             is_started = start_waiting_proxy(job, &job->hosts[i]);
     return is_started;
@@ -539,7 +542,8 @@ bool hosts_make_here(struct job *job, const struct hosts_make *make)
     job->config = make->config;
     if (job->network)
         network_take_tag(job, make->tag);
-    if (plan_has_bridges(job->plan) && !open_bridges(job))
+    if (plan_has_bridges(job->plan) && quoit_job_config_ring_of(&job->config, host->index).count > 1 &&
+        !open_bridges(job))
         return false;
     return open_host(job, host) && (job->plan->host_count == 1 || begin_proxy(job, host));
 }

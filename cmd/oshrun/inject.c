@@ -87,7 +87,9 @@ static void change(struct job *job, struct fault_run *run)
     case FAULT_RANDOM:
         if (!run->is_down) {
             struct quoit_prng prng = {.state = run->prng_state};
-            run->link = (uint32_t)quoit_prng_choose(&prng, job->plan->host_count);
+            do /* link l is that of host l, which may have none */
+                run->link = (uint32_t)quoit_prng_choose(&prng, job->plan->host_count);
+            while (!quoit_layout_has_links(&job->hosts[run->link].layout));
             run->prng_state = prng.state;
         }
         set_link(job, run->link, run->is_down);

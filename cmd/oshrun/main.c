@@ -147,7 +147,7 @@ static void make_config(struct job *job)
             is_option(plan, QUOIT_OPT_DIRECT_PUTS, "always") ? QUOIT_DIRECT_PUTS_ALWAYS : QUOIT_DIRECT_PUTS_EXACT,
     };
     plan_place(plan, &job->config);
-    if (plan_has_network(plan)) {
+    if (plan_has_network(plan) && plan->ring_starts == 0) {
         job->config.protocol = QUOIT_PROTOCOL_NETWORK;
         job->config.lane_count = 1; /* a host has one endpoint */
     }

@@ -21,7 +21,12 @@ struct network_board {
 
 bool network_is_used(const struct job *job)
 {
-    return job->plan->host_count > 1 && job->config.protocol == QUOIT_PROTOCOL_NETWORK;
+    return quoit_job_config_has_network(&job->config);
+}
+
+bool network_is_alone(const struct job *job)
+{
+    return network_is_used(job) && job->config.ring_starts == 0;
 }
 
 bool network_open(struct job *job)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* network.h - hosts that are joined by a network (--network): how their proxies find each other. */
+/* network.h - hosts that are joined by a network (--network, --rings): how their proxies find each other. */
 #ifndef OSHRUN_NETWORK_H
 #define OSHRUN_NETWORK_H
 
@@ -9,6 +9,8 @@
 struct network_board; /* shared by the proxies of the job on this machine, and their oshrun */
 
 bool network_is_used(const struct job *job);
+/* Whether there are no links beside it. Proxies are started before the PEs then, and wait for what they serve. */
+bool network_is_alone(const struct job *job);
 /* Before the first proxy is forked; the tag is chance. False: reported. */
 bool network_open(struct job *job);
 uint64_t network_tag(const struct job *job);

@@ -263,7 +263,9 @@ bool plan_has_bridges(const struct plan *plan)
     const struct quoit_port_driver *driver = quoit_port_driver_find(plan_text(plan, QUOIT_OPT_DRIVER));
     bool is_network_named =
         is_given(plan, QUOIT_OPT_NETWORK) && strcmp(plan_text(plan, QUOIT_OPT_NETWORK), "ring") != 0;
-    return plan->machines.count > 1 && driver && !quoit_port_driver_is_one_machine(driver) && !is_network_named;
+    bool has_rings = plan_text(plan, QUOIT_OPT_RINGS)[0] != '\0'; /* of which it names the network between them */
+    return plan->machines.count > 1 && driver && !quoit_port_driver_is_one_machine(driver) &&
+           (!is_network_named || has_rings);
 }
 
 /* With --host and --hostfile: who takes PEs, and what cannot be over several machines. */
@@ -336,6 +338,50 @@ static int read_hosts_with_pes(struct plan *plan)
         chosen |= UINT64_C(1) << host;
     }
     plan->bare_hosts = ~chosen & (UINT64_MAX >> (64 - plan->host_count));
+    return PLAN_GO_ON;
+}
+
+/* The sizes of --rings, as in 3+2. False: they are not numbers, or do not add up to the hosts. */
+static bool read_ring_sizes(struct plan *plan, const char *text)
+{
+    uint64_t size, sum = 0;
+    for (const char *at = text; at; at = strchr(at, '+') ? strchr(at, '+') + 1 : NULL) {
+        char word[16];
+        size_t length = strcspn(at, "+");
+        snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), at);
+        if (sum >= plan->host_count || !quoit_parse_uint(word, &size) || size == 0 || size > plan->host_count - sum)
+            return false;
+        plan->ring_starts |= UINT64_C(1) << sum;
+        sum += size;
+    }
+    return sum == plan->host_count;
+}
+
+/* --rings: which host begins each ring. */
+static int read_rings(struct plan *plan)
+{
+    const char *text = plan_text(plan, QUOIT_OPT_RINGS);
+    uint64_t count;
+    if (text[0] == '\0')
+        return PLAN_GO_ON;
+    if (plan->has_ring || plan->bare_hosts != 0)
+        return bad_usage("--rings is for hosts that oshrun joins, and --%s names those of a ring",
+                         plan->has_ring ? "ring" : "on");
+    if (plan->host_count > 64)
+        return bad_usage("--rings takes 64 hosts at most; the job has %u", plan->host_count);
+    if (strchr(text, '+') && !read_ring_sizes(plan, text))
+        return bad_usage("--rings %s: the sizes of rings that add up to the %u host%s of the job, as in 3+2", text,
+                         plan->host_count, plan->host_count == 1 ? "" : "s");
+    if (strchr(text, '+'))
+        return PLAN_GO_ON;
+    if (!quoit_parse_uint(text, &count) || count < 2 || count > plan->host_count / 2)
+        return bad_usage("--rings %s: a number of rings, from 2, with two hosts or more in each of the %u; or their "
+                         "sizes, as in 3+2",
+                         text, plan->host_count);
+    for (uint32_t ring = 0, first = 0; ring < count; ring++) {
+        plan->ring_starts |= UINT64_C(1) << first;
+        first += plan->host_count / (uint32_t)count + (ring < plan->host_count % count);
+    }
     return PLAN_GO_ON;
 }
 
@@ -476,14 +522,37 @@ static int check_driver(const struct plan *plan)
 
 bool plan_has_network(const struct plan *plan)
 {
+    if (plan->ring_starts != 0)
+        return true;
     return plan->host_count > 1 && (plan->machines.count > 0 ? !plan_has_bridges(plan)
                                                              : strcmp(plan_text(plan, QUOIT_OPT_NETWORK), "ring") != 0);
+}
+
+/* What joins the hosts, for messages: "--network auto". */
+static const char *joint(const struct plan *plan, char text[64])
+{
+    enum quoit_option_id id = plan->ring_starts ? QUOIT_OPT_RINGS : QUOIT_OPT_NETWORK;
+    snprintf(text, 64, "--%s %.40s", quoit_options_table[id].name, plan_text(plan, id));
+    return text;
+}
+
+static int check_rings(const struct plan *plan)
+{
+    if (plan->ring_starts == 0)
+        return PLAN_GO_ON;
+    if (plan->machines.count > 0 && !plan_has_bridges(plan))
+        return bad_usage("--rings wants links between machines of --host: --driver linux");
+    if (is_given(plan, QUOIT_OPT_NETWORK) && strcmp(plan_text(plan, QUOIT_OPT_NETWORK), "ring") == 0)
+        return bad_usage("--rings %s wants a network between the rings, and --network ring is none: --network auto",
+                         plan_text(plan, QUOIT_OPT_RINGS));
+    return PLAN_GO_ON;
 }
 
 /* What needs links. */
 static int check_network(const struct plan *plan)
 {
     const char *name = plan_text(plan, QUOIT_OPT_NETWORK);
+    char text[64];
     if (plan->bare_hosts != 0 && strcmp(plan_text(plan, QUOIT_OPT_BARRIER), "papers") == 0)
         return bad_usage("--barrier papers goes through a PE on each host, and --on %s leaves some without",
                          plan_text(plan, QUOIT_OPT_ON));
@@ -496,12 +565,12 @@ static int check_network(const struct plan *plan)
         return bad_usage("--ring %s is a ring of links, and --network %s has none", plan_text(plan, QUOIT_OPT_RING),
                          plan_text(plan, QUOIT_OPT_NETWORK));
     if (strcmp(plan_text(plan, QUOIT_OPT_PROTOCOL), "queue") != 0)
-        return bad_usage("--protocol %s needs a ring of links, and --network %s has none",
-                         plan_text(plan, QUOIT_OPT_PROTOCOL), name);
+        return bad_usage("--protocol %s needs a ring of links of all hosts, and %s has none",
+                         plan_text(plan, QUOIT_OPT_PROTOCOL), joint(plan, text));
     if (strcmp(plan_text(plan, QUOIT_OPT_BARRIER), "auto") != 0)
-        return bad_usage("--barrier %s needs a ring of links, and --network %s has none",
-                         plan_text(plan, QUOIT_OPT_BARRIER), name);
-    for (uint32_t i = 0; i < plan->fault_count; i++)
+        return bad_usage("--barrier %s needs a ring of links of all hosts, and %s has none",
+                         plan_text(plan, QUOIT_OPT_BARRIER), joint(plan, text));
+    for (uint32_t i = 0; i < plan->fault_count && plan->ring_starts == 0; i++)
         if (plan->faults[i].kind != FAULT_HOST)
             return bad_usage("--fault: a link needs a ring, and --network %s has none; a host may die", name);
     return PLAN_GO_ON;
@@ -592,14 +661,21 @@ int plan_check(struct plan *plan)
     if (status == PLAN_GO_ON)
         status = count_pes(plan);
     if (status == PLAN_GO_ON)
+        status = read_rings(plan);
+    if (status == PLAN_GO_ON)
+        status = check_rings(plan);
+    if (status == PLAN_GO_ON)
         status = read_debugger(plan);
     if (status == PLAN_GO_ON)
         status = check_driver(plan);
     if (status == PLAN_GO_ON)
         status = check_network(plan);
+    struct quoit_job_config config = {0};
+    if (status == PLAN_GO_ON)
+        plan_place(plan, &config);
     for (uint32_t i = 0; i < plan->fault_count && status == PLAN_GO_ON; i++) {
         char text[FAULT_PROBLEM_BYTES];
-        if (!fault_fit(&plan->faults[i], plan->host_count, text))
+        if (!fault_fit(&plan->faults[i], &config, text))
             status = bad_usage("%s", text);
     }
     for (uint32_t i = 0; i < plan->program_count && status == PLAN_GO_ON; i++)
@@ -636,6 +712,7 @@ void plan_place(const struct plan *plan, struct quoit_job_config *config)
     uint32_t end = 0, count = hosts_with_pes(plan);
     config->host_count = plan->host_count;
     config->pe_count = plan->pe_count;
+    config->ring_starts = plan->ring_starts;
     for (uint32_t host = 0, rank = 0; host < plan->host_count && plan->bare_hosts != 0; host++) {
         if ((plan->bare_hosts >> host & 1) == 0)
             end += plan->pe_count / count + (rank++ < plan->pe_count % count);

@@ -43,6 +43,7 @@ struct plan {
     uint32_t debugged_pe; /* else for this one, in oshrun's terminal */
     uint32_t pe_count;
     uint32_t host_count;
+    uint64_t ring_starts;     /* of --rings, as in the job config */
     uint64_t bare_hosts;      /* of --on: a bit for each host without PEs */
     struct machines machines; /* of --host and --hostfile, those that have PEs */
     const char *rsh;          /* the command of --rsh, or what starts agents here without it */
@@ -61,7 +62,7 @@ bool plan_is_question(const struct plan *plan);
 int plan_check(struct plan *plan);
 /* Whether the hosts are machines of --host that bridges join. */
 bool plan_has_bridges(const struct plan *plan);
-/* Whether the hosts are joined by a network, not by links. After plan_check(). */
+/* Whether a network joins the hosts, or with --rings some of them. After plan_check(). */
 bool plan_has_network(const struct plan *plan);
 /* Where each PE is, in a job config. */
 void plan_place(const struct plan *plan, struct quoit_job_config *config);

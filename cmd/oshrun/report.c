@@ -172,9 +172,11 @@ static void tell_group(FILE *out, const struct job *job, const struct group *gro
 static void tell_outages(FILE *out, const struct job *job)
 {
     uint32_t told = 0;
-    for (uint32_t i = 0; i < job->plan->host_count && job->has_layout && job->plan->host_count > 1; i++) {
+    for (uint32_t i = 0; i < job->plan->host_count && job->has_layout; i++) {
         struct quoit_direction direction;
         const struct host *host = &job->hosts[i];
+        if (!quoit_layout_has_links(&host->layout))
+            continue;
         quoit_survey_direction(&host->layout, host->front, QUOIT_RIGHT, quoit_clock_now_ns(), &direction);
         unsigned long long count = direction.down_count;
         if (count)
@@ -381,7 +383,7 @@ static void tell_lost_link(FILE *out, const struct job *job)
          protocol->has_failover ? "papers" : protocol->name);
 }
 
-/* Two links down partition the ring into two lines of hosts: the shorter one is reported as unreachable. */
+/* Two links down partition their ring into two lines of hosts: the shorter one is reported as unreachable. */
 static void tell_cut_off(FILE *out, const struct job *job)
 {
     if (job->dead_links[0] == job->dead_links[1]) {
@@ -390,13 +392,18 @@ static void tell_cut_off(FILE *out, const struct job *job)
     }
     char hosts[LIST_BYTES];
     size_t used = 0;
-    uint32_t count = job->plan->host_count, first = job->dead_links[0], second = job->dead_links[1];
+    const struct quoit_host_range ring = job->hosts[job->dead_links[0]].layout.ring;
+    uint32_t count = ring.count, first = job->dead_links[0] - ring.first, second = job->dead_links[1] - ring.first;
     bool is_outer = second - first > count / 2;
     uint32_t from = is_outer ? second + 1 : first + 1, cut_count = is_outer ? count - (second - first) : second - first;
     for (uint32_t i = 0; i < cut_count && used + 16 < sizeof hosts; i++)
-        used += (size_t)snprintf(hosts + used, sizeof hosts - used, "%s%u", i ? "," : "", (from + i) % count);
+        used += (size_t)snprintf(hosts + used, sizeof hosts - used, "%s%u", i ? "," : "",
+                                 ring.first + (from + i) % count);
     if (cut_count > 1 && used + 16 >= sizeof hosts)
-        snprintf(hosts, sizeof hosts, "%u to %u", from % count, (from + cut_count - 1) % count);
+        snprintf(hosts, sizeof hosts, "%u to %u", ring.first + from % count,
+                 ring.first + (from + cut_count - 1) % count);
+    first = job->dead_links[0];
+    second = job->dead_links[1];
     tell(out, "Q0217", "links %u-%u and %u-%u are down: host%s %s cannot be reached", first,
          hosts_neighbour(job, first, QUOIT_RIGHT), second, hosts_neighbour(job, second, QUOIT_RIGHT),
          cut_count == 1 ? "" : "s", hosts);

@@ -267,7 +267,7 @@ static void say_layout_here(struct pe *pe, struct quoit_boot_message *message)
     const struct job *job = pe->job;
     int fds[QUOIT_BOOT_FDS_MAX] = {job->hosts[pe->host].memory_fd};
     uint32_t fd_count = 1;
-    bool has_ports = job->role != ROLE_HEAD && job->plan->host_count > 1 && !network_is_used(job);
+    bool has_ports = job->role != ROLE_HEAD && quoit_layout_has_links(&job->hosts[pe->host].layout);
     for (int side = 0; side < QUOIT_SIDE_COUNT && has_ports; side++) {
         struct quoit_port_endpoint *end = &message->body.layout.ends[side];
         if (hosts_describe(job, pe->host, (enum quoit_side)side, end) != QUOIT_OK)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "stats.h"
 #include "hosts.h"
+#include "network.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,8 +19,9 @@ static void survey(const struct job *job, uint32_t from, enum quoit_side side, s
     quoit_survey_direction(&host->layout, host->front, side, quoit_clock_now_ns(), direction_out);
 }
 
-static void tell_row(const struct quoit_direction *direction, FILE *out)
+static void tell_row(const struct quoit_direction *direction, uint32_t index, FILE *out)
 {
+    (void)index;
     char bytes[32], names[40];
     snprintf(names, sizeof names, "host%u -> host%u", direction->from, direction->to);
     fprintf(out, "  %4u  %-20s %14llu %12s %11llu %9llu %10llu %8llu %6llu %8llu\n", direction->link, names,
@@ -46,7 +48,7 @@ static void print_put_steps(const struct job *job, FILE *out)
     uint64_t put_count = 0, ns[QUOIT_PUT_STEP_COUNT] = {0};
     for (uint32_t i = 0; i < job->plan->host_count; i++) {
         const struct host *host = &job->hosts[i];
-        for (uint32_t lane = 0; lane < job->config.lane_count; lane++) {
+        for (uint32_t lane = 0; lane < host->layout.link_lane_count; lane++) {
             const struct quoit_lane_shared *shared = quoit_memory_lane(&host->layout, host->front, lane);
             put_count += atomic_load(&shared->put_count);
             for (int step = 0; step < QUOIT_PUT_STEP_COUNT; step++)
@@ -62,22 +64,25 @@ static void print_put_steps(const struct job *job, FILE *out)
 }
 
 /* In the order of the links; of each the direction to the right first. */
-static void each_direction(const struct job *job, void (*tell)(const struct quoit_direction *direction, FILE *out),
-                           FILE *out)
+static void each_direction(const struct job *job,
+                           void (*tell)(const struct quoit_direction *direction, uint32_t index, FILE *out), FILE *out)
 {
-    uint32_t host_count = job->plan->host_count;
     struct quoit_direction direction;
-    for (uint32_t link = 0; link < host_count && host_count > 1; link++) {
+    uint32_t index = 0;
+    for (uint32_t link = 0; link < job->plan->host_count; link++) {
+        if (!quoit_layout_has_links(&job->hosts[link].layout))
+            continue;
         survey(job, link, QUOIT_RIGHT, &direction);
-        tell(&direction, out);
+        tell(&direction, index++, out);
         survey(job, hosts_neighbour(job, link, QUOIT_RIGHT), QUOIT_LEFT, &direction);
-        tell(&direction, out);
+        tell(&direction, index++, out);
     }
 }
 
 /* Measured at start, or set by options, for directions that have DMA. */
-static void tell_dma(const struct quoit_direction *direction, FILE *out)
+static void tell_dma(const struct quoit_direction *direction, uint32_t index, FILE *out)
 {
+    (void)index;
     char bytes[32], from[32], direct[32];
     if (direction->dma_bytes != QUOIT_DMA_NEVER)
         fprintf(out, "  host%u -> host%u: %s by DMA; payload of %s and more, direct puts of %s and more\n",
@@ -86,11 +91,6 @@ static void tell_dma(const struct quoit_direction *direction, FILE *out)
                 quoit_survey_format_bytes((double)direction->direct_bytes, direct));
     else
         fprintf(out, "  host%u -> host%u: by programmed copy alone\n", direction->from, direction->to);
-}
-
-static bool has_network(const struct job *job)
-{
-    return job->plan->host_count > 1 && !quoit_job_config_traits(&job->config)->has_links;
 }
 
 static void survey_network(const struct job *job, uint32_t index, struct quoit_network_survey *network_out)
@@ -126,12 +126,28 @@ static void write_network(const struct job *job, FILE *out)
     }
 }
 
-static void tell_json(const struct quoit_direction *direction, FILE *out)
+static void tell_json(const struct quoit_direction *direction, uint32_t index, FILE *out)
 {
-    bool is_first = direction->link == 0 && direction->side == QUOIT_RIGHT;
-    fprintf(out, "%s\n  {", is_first ? "" : ",");
+    fprintf(out, "%s\n  {", index ? "," : "");
     quoit_survey_print_direction(direction, out);
     fprintf(out, "}");
+}
+
+static void print_links(struct job *job, FILE *out)
+{
+    fprintf(out, "oshrun: what the links carried\n  %4s  %-20s %14s %12s %11s %9s %10s %8s %6s %8s\n", "link",
+            "direction", "bytes", "", "messages", "relays", "doorbells", "resends", "downs", "sleeps");
+    each_direction(job, tell_row, out);
+    bool is_measured = plan_number(job->plan, QUOIT_OPT_DMA_BYTES) == QUOIT_DMA_MEASURED;
+    fprintf(out, "oshrun: how payload travelled, as %s\n", is_measured ? "measured at start" : "told by --dma-bytes");
+    each_direction(job, tell_dma, out);
+    print_put_steps(job, out);
+    for (uint32_t i = 0; i < job->plan->host_count; i++) {
+        const struct quoit_layout *layout = &job->hosts[i].layout;
+        const struct quoit_picture picture = {.hosts = layout->ring, .indent = "  ", .describe = describe, .arg = job};
+        if (layout->ring.first == i)
+            quoit_picture_print(&picture, out);
+    }
 }
 
 static void print(struct job *job, FILE *out)
@@ -142,20 +158,10 @@ static void print(struct job *job, FILE *out)
         fprintf(out, "oshrun: one host, so nothing travelled over links\n");
         return;
     }
-    if (has_network(job)) {
+    if (!network_is_alone(job))
+        print_links(job, out);
+    if (network_is_used(job))
         print_network(job, out);
-        return;
-    }
-    fprintf(out, "oshrun: what the links carried\n  %4s  %-20s %14s %12s %11s %9s %10s %8s %6s %8s\n", "link",
-            "direction", "bytes", "", "messages", "relays", "doorbells", "resends", "downs", "sleeps");
-    each_direction(job, tell_row, out);
-    bool is_measured = plan_number(job->plan, QUOIT_OPT_DMA_BYTES) == QUOIT_DMA_MEASURED;
-    fprintf(out, "oshrun: how payload travelled, as %s\n", is_measured ? "measured at start" : "told by --dma-bytes");
-    each_direction(job, tell_dma, out);
-    const struct quoit_picture picture = {
-        .host_count = job->plan->host_count, .indent = "  ", .describe = describe, .arg = job};
-    print_put_steps(job, out);
-    quoit_picture_print(&picture, out);
 }
 
 void stats_print(struct job *job)
@@ -176,10 +182,10 @@ bool stats_write(const struct job *job, const char *path)
     FILE *out = fopen(path, "we");
     if (out) {
         fprintf(out, "{\"hosts\": %u, \"pes\": %u, \"links\": [", job->plan->host_count, job->plan->pe_count);
-        if (job->has_layout && !has_network(job))
+        if (job->has_layout)
             each_direction(job, tell_json, out);
         fprintf(out, "], \"network\": [");
-        if (job->has_layout && has_network(job))
+        if (job->has_layout && network_is_used(job))
             write_network(job, out);
         fprintf(out, "]}\n");
     }

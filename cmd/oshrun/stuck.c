@@ -18,12 +18,12 @@ static uint64_t mix(uint64_t digest, uint64_t value)
 static uint64_t traffic_of(const struct job *job, const struct host *host, uint64_t now_ns)
 {
     uint64_t count = 0;
-    if (!quoit_job_config_traits(&job->config)->has_links) {
+    if (quoit_job_config_has_network(&job->config)) {
         struct quoit_network_survey network;
         quoit_survey_network(&host->layout, host->front, now_ns, &network);
-        return network.message_count + network.put_count + network.get_count;
+        count += network.message_count + network.put_count + network.get_count;
     }
-    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT && quoit_layout_has_links(&host->layout); side++) {
         struct quoit_direction direction;
         quoit_survey_direction(&host->layout, host->front, side, now_ns, &direction);
         count += direction.message_count + direction.resend_count;

@@ -51,6 +51,7 @@ struct traced_writer {
     uint32_t lane; /* of a lane */
     pid_t pid;
     bool is_lane;
+    bool has_links; /* of a lane: it serves links, not a network */
     uint64_t lost_told;
     uint64_t dma_tracks; /* of a lane: bit per DMA slot, whether its track is declared */
     struct traced_thread *threads;
@@ -68,7 +69,6 @@ struct trace {
     uint64_t *bytes_told; /* of each direction: 2 host + side */
     uint64_t event_count;
     bool has_slots; /* the protocol has queues of slots */
-    bool has_links; /* else hosts are joined by a network */
     bool is_broken; /* the file could not be written, which was reported */
 };
 
@@ -114,15 +114,16 @@ bool trace_open(struct job *job)
 static void declare_direction(const struct job *job, uint32_t host, enum quoit_side side)
 {
     char name[64];
+    const struct quoit_layout *layout = &job->hosts[host].layout;
     uint32_t to = hosts_neighbour(job, host, side), direction = QUOIT_SIDE_COUNT * host + side;
     uint64_t proxy = track_of(TRACK_PROXY, host, 0);
     const char *way = side == QUOIT_RIGHT ? "right" : "left";
-    if (quoit_job_config_traits(&job->config)->has_links)
+    if (quoit_layout_has_links(layout))
         snprintf(name, sizeof name, "host%u -> host%u (%s) bytes", host, to, way);
     else
         snprintf(name, sizeof name, "host%u network bytes %s", host, side == QUOIT_RIGHT ? "sent" : "fetched");
     perfetto_put_counter(job->trace->out, track_of(TRACK_BYTES, direction, 0), proxy, PERFETTO_UNIT_BYTES, name);
-    for (uint32_t lane = 0; lane < job->config.lane_count && job->trace->has_slots; lane++) {
+    for (uint32_t lane = 0; lane < layout->link_lane_count && job->trace->has_slots; lane++) {
         snprintf(name, sizeof name, "host%u -> host%u (%s) lane %u slots in use", host, to, way, lane);
         perfetto_put_counter(job->trace->out, track_of(TRACK_SLOTS, direction, lane), proxy, PERFETTO_UNIT_COUNT, name);
     }
@@ -158,22 +159,24 @@ static void declare_host(struct job *job, struct host *host)
     perfetto_put_process(trace->out, track_of(TRACK_PROXY, host->index, 0), host->proxy_pid, order, name);
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
         declare_direction(job, host->index, side);
-    for (uint32_t lane = 0; lane < job->config.lane_count; lane++)
+    for (uint32_t lane = 0; lane < layout->lane_count; lane++)
         trace->writers[trace->writer_count++] =
             (struct traced_writer){.ring = quoit_memory_trace(layout, host->front, layout->local_count + lane),
                                    .host = host->index,
                                    .pid = host->proxy_pid,
                                    .lane = lane,
-                                   .is_lane = true};
+                                   .is_lane = true,
+                                   .has_links = lane < layout->link_lane_count};
 }
 
 static bool declare_all(struct job *job)
 {
     struct trace *trace = job->trace;
     const struct quoit_protocol_traits *traits = quoit_job_config_traits(&job->config);
-    trace->has_links = traits->has_links;
     trace->has_slots = traits->has_links && traits->slot_count == 0;
-    size_t most = job->plan->pe_count + (size_t)job->plan->host_count * job->config.lane_count;
+    size_t most = job->plan->pe_count;
+    for (uint32_t i = 0; i < job->plan->host_count; i++)
+        most += job->hosts[i].layout.lane_count;
     trace->writers = calloc(most, sizeof *trace->writers);
     trace->bytes_told = calloc(QUOIT_SIDE_COUNT * (size_t)job->plan->host_count, sizeof *trace->bytes_told);
     if (!trace->writers || !trace->bytes_told)
@@ -321,9 +324,9 @@ static void put_slots(const struct trace *trace, const struct traced_writer *wri
 }
 
 /* What moves a payload from memory to memory. */
-static const char *mover_of(const struct trace *trace)
+static const char *mover_of(const struct traced_writer *writer)
 {
-    return trace->has_links ? "DMA" : "network";
+    return writer->has_links ? "DMA" : "network";
 }
 
 /* A lane has many outstanding, and slices of one track must not overlap: each has a track. Perfetto displays tracks of
@@ -333,7 +336,7 @@ static uint64_t dma_track_of(const struct trace *trace, struct traced_writer *wr
     char name[64];
     uint64_t track = track_of(TRACK_DMA, writer->host, writer->lane * QUOIT_TRACE_DMAS_MAX + index);
     if ((writer->dma_tracks >> index & 1) == 0) {
-        snprintf(name, sizeof name, "lane %u %s", writer->lane, mover_of(trace));
+        snprintf(name, sizeof name, "lane %u %s", writer->lane, mover_of(writer));
         perfetto_put_track(trace->out, track, track_of(TRACK_PROXY, writer->host, 0), name);
     }
     writer->dma_tracks |= (uint64_t)1 << index;
@@ -344,7 +347,7 @@ static void put_frame(const struct trace *trace, struct traced_writer *writer, c
 {
     static const char *const deeds[] = {
         [QUOIT_TRACE_SEND] = "send", [QUOIT_TRACE_RELAY] = "relay", [QUOIT_TRACE_DELIVER] = "deliver"};
-    const char *deed = from->kind == QUOIT_TRACE_DMA ? mover_of(trace) : deeds[from->kind];
+    const char *deed = from->kind == QUOIT_TRACE_DMA ? mover_of(writer) : deeds[from->kind];
     char name[64];
     struct perfetto_event event = {.track = from->kind == QUOIT_TRACE_DMA
                                                 ? dma_track_of(trace, writer, (uint32_t)from->value)
@@ -354,13 +357,13 @@ static void put_frame(const struct trace *trace, struct traced_writer *writer, c
                                    .category = deed,
                                    .flow = from->flow};
     snprintf(name, sizeof name, "%s %s", deed, frame_names[from->frame]);
-    if (trace->has_links) {
+    if (writer->has_links) {
         event.notes[0].name = from->side == QUOIT_RIGHT ? "right" : "left";
         event.notes[0].value = 1;
     }
-    note_pe(&event, trace->has_links, from);
+    note_pe(&event, writer->has_links, from);
     put_slice(trace, &event, from->end_ns);
-    if (from->kind != QUOIT_TRACE_DELIVER && from->kind != QUOIT_TRACE_DMA && trace->has_slots) {
+    if (from->kind != QUOIT_TRACE_DELIVER && from->kind != QUOIT_TRACE_DMA && writer->has_links && trace->has_slots) {
         writer->sent[from->side][from->class] = from->value;
         put_slots(trace, writer, from->side, from->end_ns);
     }
@@ -447,12 +450,12 @@ static void drain_writer(struct job *job, struct traced_writer *writer, uint64_t
     put_lost(job->trace, writer, now_ns);
 }
 
-/* Of a direction of a ring; over a network what the host sent (RIGHT), and fetched (LEFT). */
-static uint64_t bytes_of(const struct job *job, const struct host *host, enum quoit_side side, uint64_t now_ns)
+/* Of a direction of a ring; of a host without links, over a network what the host sent (RIGHT), and fetched (LEFT). */
+static uint64_t bytes_of(const struct host *host, enum quoit_side side, uint64_t now_ns)
 {
     struct quoit_direction direction;
     struct quoit_network_survey network;
-    if (quoit_job_config_traits(&job->config)->has_links) {
+    if (quoit_layout_has_links(&host->layout)) {
         quoit_survey_direction(&host->layout, host->front, side, now_ns, &direction);
         return direction.byte_count;
     }
@@ -465,7 +468,7 @@ static void put_bytes(const struct job *job, uint64_t now_ns)
     for (uint32_t i = 0; i < job->plan->host_count && job->plan->host_count > 1; i++)
         for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
             uint64_t *told = &job->trace->bytes_told[QUOIT_SIDE_COUNT * i + side];
-            uint64_t bytes = bytes_of(job, &job->hosts[i], side, now_ns);
+            uint64_t bytes = bytes_of(&job->hosts[i], side, now_ns);
             struct perfetto_event event = {.type = PERFETTO_COUNTER,
                                            .track = track_of(TRACK_BYTES, QUOIT_SIDE_COUNT * i + side, 0),
                                            .time_ns = now_ns,

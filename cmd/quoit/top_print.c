@@ -51,7 +51,7 @@ static struct rate rate_of(const struct pair *pair, uint32_t from, enum quoit_si
 /* The host and side of a link's direction. */
 static uint32_t sender(const struct pair *pair, uint32_t link, enum quoit_side side)
 {
-    return side == QUOIT_RIGHT ? link : quoit_ring_neighbour(pair->job->config.host_count, QUOIT_RIGHT, link);
+    return side == QUOIT_RIGHT ? link : quoit_layout_neighbour(&pair->job->hosts[link].layout, QUOIT_RIGHT);
 }
 
 static void print_direction(const struct pair *pair, uint32_t from, enum quoit_side side, FILE *out)
@@ -177,13 +177,19 @@ void top_print_text(const struct job_view *job, const struct top_sample *before,
     struct pair pair = {job, before, now};
     print_job(job, now->now_ns, out);
     if (now->directions) {
-        const struct quoit_picture picture = {
-            .host_count = job->config.host_count, .indent = " ", .describe = describe, .arg = &pair};
         putc('\n', out);
-        quoit_picture_print(&picture, out);
+        for (uint32_t host = 0; host < job->config.host_count; host++)
+            if (job->hosts[host].layout.ring.first == host)
+                quoit_picture_print(&(struct quoit_picture){.hosts = job->hosts[host].layout.ring,
+                                                            .indent = " ",
+                                                            .describe = describe,
+                                                            .arg = &pair},
+                                    out);
         fprintf(out, "\n%c%4s  %-20s %-5s %12s %11s %9s %11s %9s %8s %6s\n", TOP_MARK_HEADING, "link", "direction",
                 "state", "bytes", "messages/s", "relays/s", "doorbells/s", "resends/s", "asleep", "downs");
         for (uint32_t link = 0; link < job->config.host_count; link++) {
+            if (!quoit_layout_has_links(&job->hosts[link].layout))
+                continue;
             print_direction(&pair, sender(&pair, link, QUOIT_RIGHT), QUOIT_RIGHT, out);
             print_direction(&pair, sender(&pair, link, QUOIT_LEFT), QUOIT_LEFT, out);
         }
@@ -257,8 +263,12 @@ void top_print_json(const struct job_view *job, const struct top_sample *before,
     putc('{', out);
     print_json_job(job, now->now_ns, out);
     fprintf(out, ", \"interval_s\": %.6f, \"links\": [", (double)(now->now_ns - before->now_ns) / NS_PER_S);
-    for (uint32_t link = 0; now->directions && link < job->config.host_count; link++) {
-        fprintf(out, "%s", link ? ", " : "");
+    const char *separator = "";
+    for (uint32_t link = 0; link < job->config.host_count; link++) {
+        if (!quoit_layout_has_links(&job->hosts[link].layout))
+            continue;
+        fputs(separator, out);
+        separator = ", ";
         print_json_direction(&pair, sender(&pair, link, QUOIT_RIGHT), QUOIT_RIGHT, out);
         fprintf(out, ", ");
         print_json_direction(&pair, sender(&pair, link, QUOIT_LEFT), QUOIT_LEFT, out);

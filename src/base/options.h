@@ -185,6 +185,10 @@ enum quoit_option_type {
       "UCX. Without "                                                                                                  \
       "--host the hosts are emulated all the same; with it, auto is the default. A host that is not heard of for "     \
       "--link-limit ends the job.")                                                                                    \
+    X(RINGS, "rings", "QUOIT_RINGS", STRING, "", "COUNT|SIZES", 0, 0, NETWORK, LAUNCHER,                               \
+      "several rings joined by a network: how many, or how many hosts each has, as in 3+2",                            \
+      "Links join consecutive hosts, in as many rings of about one size as said, or in rings of the sizes said; all "  \
+      "other pairs of hosts reach each other by the network, of which --network names the driver.")                    \
     X(NETWORK_PROVIDER, "network-provider", "QUOIT_NETWORK_PROVIDER", STRING, "", "NAME", 0, 0, NETWORK, LAUNCHER,     \
       "provider of the network's driver, as its library calls it: \"tcp;ofi_rxm\", \"rc_verbs\"",                      \
       "Default: the fastest that is there.")                                                                           \

@@ -152,10 +152,13 @@ static void describe_transport(const struct quoit_info *info, const struct quoit
                                char *text_out, size_t bytes)
 {
     uint32_t own = quoit_job_config_host_of_pe(job, info->pe), host = quoit_job_config_host_of_pe(job, pe);
-    uint32_t forward = (host + job->host_count - own) % job->host_count;
-    uint32_t hops = forward < job->host_count - forward ? forward : job->host_count - forward;
+    const struct quoit_host_range ring = quoit_job_config_ring_of(job, own);
+    uint32_t forward = (host + ring.count - own) % ring.count;
+    uint32_t hops = forward < ring.count - forward ? forward : ring.count - forward;
     bool is_direct = info->peers ? info->peers[pe].is_direct : hops == 1;
-    if (hops == 0)
+    if (host - ring.first >= ring.count)
+        snprintf(text_out, bytes, "network: by the proxies to host %u", host);
+    else if (hops == 0)
         snprintf(text_out, bytes, "local: mapped memory of host %u", host);
     else if (is_direct)
         snprintf(text_out, bytes, "direct: puts through the window into host %u", host);

@@ -26,7 +26,7 @@ static void paint(struct canvas *canvas, uint32_t line, uint32_t column, const c
 static void paint_host(struct canvas *canvas, uint32_t line, uint32_t middle, uint32_t host)
 {
     char text[24];
-    snprintf(text, sizeof text, "[host%u]", host);
+    snprintf(text, sizeof text, "[host%u]", canvas->picture->hosts.first + host);
     paint(canvas, line, middle - (uint32_t)strlen(text) / 2, text);
 }
 
@@ -35,14 +35,14 @@ static void paint_direction(struct canvas *canvas, uint32_t line, uint32_t colum
                             enum quoit_side side)
 {
     char told[QUOIT_PICTURE_TEXT_BYTES] = "", text[QUOIT_PICTURE_TEXT_BYTES + 8];
-    canvas->picture->describe(canvas->picture->arg, from, side, told);
+    canvas->picture->describe(canvas->picture->arg, canvas->picture->hosts.first + from, side, told);
     snprintf(text, sizeof text, " %s %s ", arrow, told);
     paint(canvas, line, column, text);
 }
 
 static uint32_t next_host(const struct canvas *canvas, uint32_t host)
 {
-    return quoit_ring_neighbour(canvas->picture->host_count, QUOIT_RIGHT, host);
+    return quoit_ring_neighbour(canvas->picture->hosts.count, QUOIT_RIGHT, host);
 }
 
 /* The link from `host` to its right neighbour, drawn horizontally between the columns, in either direction. */
@@ -69,7 +69,7 @@ static void paint_along(struct canvas *canvas, uint32_t line, uint32_t column, u
  */
 static void paint_bottom(struct canvas *canvas)
 {
-    uint32_t host_count = canvas->picture->host_count, last = host_count / 2, line = 1 + (last - 1) * ROW_LINES;
+    uint32_t host_count = canvas->picture->hosts.count, last = host_count / 2, line = 1 + (last - 1) * ROW_LINES;
     if (host_count == 2) {
         for (uint32_t i = 1; i < ROW_LINES; i++) {
             paint(canvas, line + i, LEFT_COLUMN, "|");
@@ -92,7 +92,7 @@ static void paint_bottom(struct canvas *canvas)
 /* Hosts run down the right column and up the left one. */
 static void paint_ring(struct canvas *canvas)
 {
-    uint32_t host_count = canvas->picture->host_count, rows = host_count / 2;
+    uint32_t host_count = canvas->picture->hosts.count, rows = host_count / 2;
     for (uint32_t row = 0; row < rows; row++) {
         uint32_t right = row + 1, left = row == 0 ? 0 : host_count - row, line = 1 + row * ROW_LINES;
         if (row == 0)
@@ -109,8 +109,8 @@ static void paint_ring(struct canvas *canvas)
 
 void quoit_picture_print(const struct quoit_picture *picture, FILE *out)
 {
-    struct canvas canvas = {.picture = picture, .line_count = (picture->host_count / 2 + 1) * ROW_LINES + 3};
-    if (picture->host_count < 2 || picture->host_count > QUOIT_PICTURE_HOSTS_MAX)
+    struct canvas canvas = {.picture = picture, .line_count = (picture->hosts.count / 2 + 1) * ROW_LINES + 3};
+    if (picture->hosts.count < 2 || picture->hosts.count > QUOIT_PICTURE_HOSTS_MAX)
         return;
     canvas.lines = malloc(canvas.line_count * sizeof *canvas.lines);
     if (!canvas.lines)

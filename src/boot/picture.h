@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "host/job_config.h"
 #include "ring/ring.h"
 
 #define QUOIT_PICTURE_HOSTS_MAX  64 /* a larger ring is not drawn */
@@ -13,8 +14,8 @@
 #define QUOIT_PICTURE_TEXT_BYTES 48
 
 struct quoit_picture {
-    uint32_t host_count; /* 2..QUOIT_PICTURE_HOSTS_MAX; otherwise nothing is drawn */
-    const char *indent;  /* before each line */
+    struct quoit_host_range hosts; /* of the ring: 2..QUOIT_PICTURE_HOSTS_MAX; otherwise nothing is drawn */
+    const char *indent;            /* before each line */
     /* The text for the direction that leaves host `from` on `side`. */
     void (*describe)(void *arg, uint32_t from, enum quoit_side side, char text_out[QUOIT_PICTURE_TEXT_BYTES]);
     void *arg;

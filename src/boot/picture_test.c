@@ -24,7 +24,7 @@ static char *draw(uint32_t host_count)
     size_t bytes;
     FILE *out = open_memstream(&text, &bytes);
     assert_non_null(out);
-    const struct quoit_picture picture = {.host_count = host_count, .indent = "", .describe = describe};
+    const struct quoit_picture picture = {.hosts = {.count = host_count}, .indent = "", .describe = describe};
     quoit_picture_print(&picture, out);
     assert_int_equal(fclose(out), 0);
     return text;

@@ -10,7 +10,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     for (uint32_t host_count = 1; host_count <= 6; host_count++) {
         struct fault fault;
         char problem[FAULT_PROBLEM_BYTES] = "";
-        bool is_taken = fault_parse(text, &fault, problem) && fault_fit(&fault, host_count, problem);
+        const struct quoit_job_config job = {.host_count = host_count};
+        bool is_taken = fault_parse(text, &fault, problem) && fault_fit(&fault, &job, problem);
         must(is_taken || (problem[0] != '\0' && memchr(problem, '\0', sizeof problem)));
         if (is_taken && fault.kind == FAULT_HOST)
             must(fault.first < host_count);

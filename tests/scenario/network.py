@@ -31,8 +31,8 @@ def usable_drivers():
 
 class Options(scenario.Case):
     def test_what_needs_links_is_refused(self):
-        for options, text in ((("--protocol", "scratchpad"), "--protocol scratchpad needs a ring of links"),
-                              (("--barrier", "papers"), "--barrier papers needs a ring of links"),
+        for options, text in ((("--protocol", "scratchpad"), "--protocol scratchpad needs a ring of links of all hosts, and --network auto has none"),
+                              (("--barrier", "papers"), "--barrier papers needs a ring of links of all hosts, and --network auto has none"),
                               (("--fault", "link 0-1 down at 1s"), "--fault: a link needs a ring")):
             result = self.run_job("--hosts", 2, *NETWORK, *options, GREET)
             self.assertEqual((result.status, result.out), (2, ""), result)
