@@ -8,22 +8,36 @@
 #include "env/clock.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-#define GRACE_NS 200000000u /* for the last output of this PE */
+#define GRACE_NS 200000000u /* for the last output of this PE, and for a launcher that is held up */
+#define ENDED_MS 1000       /* for the lowest PE to end: its connection closes before */
 
 struct watch {
     struct quoit_boot *boot;
     char name[QUOIT_AGENT_NAME_BYTES];
 };
 
+/* Of the process at the other end, which is alive while that is open. -1: the kernel or a container refuses. */
+static int open_process(int fd)
+{
+    struct ucred peer = {0};
+    socklen_t bytes = sizeof peer;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0 || peer.pid <= 0)
+        return -1;
+    return (int)syscall(SYS_pidfd_open, peer.pid, 0);
+}
+
 /* The lowest PE, which has the agent, has ended. After shmem_finalize that is expected; during shmem_init the thread
- * that waits for the agent detects it. */
-static void agent_gone(struct quoit_boot *boot)
+ * that waits for the agent detects it. Launchers name the process that they see end first, so each PE lets that one be
+ * first. */
+static void agent_gone(struct quoit_boot *boot, int lowest_fd)
 {
     if (!atomic_load(&boot->has_records))
         return;
@@ -32,10 +46,11 @@ static void agent_gone(struct quoit_boot *boot)
     struct quoit_pe_shared *lowest = quoit_memory_pe(&boot->layout, boot->memory, 0);
     if (atomic_load(&own->unsent_kind) == QUOIT_BOOT_FINALIZED)
         return;
-    if (quoit_ended_claim(header, quoit_ended_status(lowest))) {
+    if (quoit_ended_claim(header, quoit_ended_status(lowest)))
         quoit_ended_say(boot->layout.first_pe, lowest);
-        quoit_clock_sleep_ns(GRACE_NS);
-    }
+    if (lowest_fd >= 0)
+        poll(&(struct pollfd){.fd = lowest_fd, .events = POLLIN}, 1, ENDED_MS);
+    quoit_clock_sleep_ns(GRACE_NS);
     _exit(quoit_ended_decision(header));
 }
 
@@ -49,6 +64,7 @@ static void run(void *arg)
     bool is_connected = quoit_agent_connect(watch->name, &fd) == QUOIT_OK &&
                         send(fd, &message, sizeof message, MSG_NOSIGNAL) == (ssize_t)sizeof message;
     free(watch);
+    int lowest_fd = is_connected ? open_process(fd) : -1;
     while (is_connected) {
         ssize_t n = recv(fd, &message, sizeof message, 0);
         if (n < 0 && errno == EINTR)
@@ -58,7 +74,9 @@ static void run(void *arg)
         if (n == (ssize_t)sizeof message && message.magic == QUOIT_BOOT_MAGIC && message.kind == QUOIT_BOOT_END)
             _exit(message.body.end.status);
     }
-    agent_gone(boot);
+    agent_gone(boot, lowest_fd);
+    if (lowest_fd >= 0)
+        close(lowest_fd);
     if (fd >= 0)
         close(fd);
 }

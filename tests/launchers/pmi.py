@@ -165,6 +165,22 @@ class Pmi(scenario.Case):
         self.assertEqual(statuses, [1, -9, -9], err)
         self.assertLess(server.seconds, scenario.LATE_S)
 
+    def test_killed_lowest_pe(self):
+        """Launchers name the process that they see end first: all others go on for a while, whichever of them reports."""
+        killed_at, ended_at = [], []
+
+        def act(server):
+            if not killed_at and scenario.has_output(server.processes[0].stdout):
+                killed_at.append(time.monotonic())
+                server.processes[0].kill()
+            if killed_at and not ended_at and any(process.poll() is not None for process in server.processes[1:]):
+                ended_at.append(time.monotonic())
+
+        server, statuses, _, err = self.launch(*[[BUSY]] * 4, each_step=act)
+        self.assertEqual(statuses, [-9, 1, 1, 1], err)
+        self.assertGreaterEqual((ended_at or [time.monotonic()])[0] - killed_at[0], 0.2)
+        self.assertLess(server.seconds, scenario.LATE_S)
+
     def test_several_hosts(self):
         """Namespaces without a network: the hosts see that they are several, and cannot join."""
         net = ["unshare", "-n"]
