@@ -12,7 +12,8 @@
 /* A client that only asks whether an engine is free has it for that instant. Below dma_lock. */
 static DEFINE_MUTEX(probing);
 
-static void end_copy(struct qn_copy *copy, int status)
+/* Whether a copy that failed, or was aborted, is the engine's fault or the link's, the link says and not the engine. */
+static void end_copy(struct qn_copy *copy, bool is_good)
 {
 	struct qn_client *client = copy->client;
 	struct qn_port *port = client->port;
@@ -21,7 +22,10 @@ static void end_copy(struct qn_copy *copy, int status)
 
 	dma_unmap_resource(client->engine, copy->destination, copy->bytes, DMA_FROM_DEVICE, 0);
 	spin_lock_irqsave(&port->event_lock, flags);
-	copy->status = (status || port->is_up) ? status : -ENOLINK; /* what an engine writes to a lost link vanishes */
+	if (!port->is_up)
+		copy->status = -ENOLINK; /* what an engine writes to a lost link vanishes */
+	else
+		copy->status = is_good ? 0 : -EIO;
 	copy->is_done = true;
 	client->done[(client->done_head + client->done_count++) % QUOIT_NTB_DMA_DEPTH] = index;
 	qn_signal_locked(port, 0, false, client); /* with the lock, after which client and port may end */
@@ -30,10 +34,7 @@ static void end_copy(struct qn_copy *copy, int status)
 
 static void copy_ended(void *context, const struct dmaengine_result *result)
 {
-	if (!result || result->result == DMA_TRANS_NOERROR)
-		end_copy(context, 0);
-	else
-		end_copy(context, result->result == DMA_TRANS_ABORTED ? -ENOLINK : -EIO);
+	end_copy(context, !result || result->result == DMA_TRANS_NOERROR);
 }
 
 static struct qn_copy *take_copy(struct qn_client *client)
@@ -107,7 +108,7 @@ static void end_all(struct qn_client *client)
 	}
 	for (i = 0; i < QUOIT_NTB_DMA_DEPTH; i++)
 		if (client->copies[i].is_used && !client->copies[i].is_done)
-			end_copy(&client->copies[i], -ENOLINK);
+			end_copy(&client->copies[i], false);
 }
 
 void qn_copy_end(struct qn_client *client)
@@ -279,35 +280,49 @@ put_memory:
 	return error;
 }
 
-static bool take_done(struct qn_client *client, struct quoit_ntb_done *done)
+/* NULL: there is none. Its place is taken until it is given back, or put back at the head. */
+static struct qn_copy *take_done(struct qn_client *client)
 {
+	struct qn_copy *copy = NULL;
 	unsigned long flags;
-	bool is_taken;
 
 	spin_lock_irqsave(&client->port->event_lock, flags);
-	is_taken = client->done_count != 0;
-	if (is_taken) {
-		struct qn_copy *copy = &client->copies[client->done[client->done_head]];
-
-		*done = (struct quoit_ntb_done){ .cookie = copy->cookie, .status = copy->status };
-		copy->is_used = false;
+	if (client->done_count) {
+		copy = &client->copies[client->done[client->done_head]];
 		client->done_head = (client->done_head + 1) % QUOIT_NTB_DMA_DEPTH;
 		client->done_count--;
 	}
 	spin_unlock_irqrestore(&client->port->event_lock, flags);
-	return is_taken;
+	return copy;
+}
+
+static void put_back(struct qn_copy *copy)
+{
+	struct qn_client *client = copy->client;
+	unsigned long flags;
+
+	spin_lock_irqsave(&client->port->event_lock, flags);
+	client->done_head = (client->done_head + QUOIT_NTB_DMA_DEPTH - 1) % QUOIT_NTB_DMA_DEPTH;
+	client->done[client->done_head] = copy - client->copies;
+	client->done_count++;
+	spin_unlock_irqrestore(&client->port->event_lock, flags);
 }
 
 ssize_t qn_copy_read(struct qn_client *client, char __user *to, size_t bytes)
 {
 	struct quoit_ntb_done done;
+	struct qn_copy *copy;
 	size_t count = 0;
 
 	if (bytes < sizeof(done))
 		return -EINVAL;
-	while (count + sizeof(done) <= bytes && take_done(client, &done)) {
-		if (copy_to_user(to + count, &done, sizeof(done)))
+	while (count + sizeof(done) <= bytes && (copy = take_done(client))) {
+		done = (struct quoit_ntb_done){ .cookie = copy->cookie, .status = copy->status };
+		if (copy_to_user(to + count, &done, sizeof(done))) {
+			put_back(copy);
 			return count ?: -EFAULT;
+		}
+		give_back(copy);
 		count += sizeof(done);
 	}
 	return count;

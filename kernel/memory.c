@@ -174,15 +174,24 @@ put_memory:
 	return error;
 }
 
+/*
+ * Whether what the device writes there is in the memory at once. Without an IOMMU it is not where a device that does not
+ * reach the memory gets another place (swiotlb), or writes past the processors' caches.
+ */
+static bool is_shared(struct device *dev, dma_addr_t address)
+{
+	return device_iommu_mapped(dev) || !dma_need_sync(dev, address);
+}
+
 /* Whether the device sees one run. Its segments may be limited in length, so a run can be several of them. */
-static bool is_one_run(struct sg_table *table)
+static bool is_one_run(struct device *dev, struct sg_table *table)
 {
 	dma_addr_t next = sg_dma_address(table->sgl);
 	struct scatterlist *segment;
 	int i;
 
 	for_each_sgtable_dma_sg(table, segment, i) {
-		if (sg_dma_address(segment) != next)
+		if (sg_dma_address(segment) != next || !is_shared(dev, next))
 			return false;
 		next += sg_dma_len(segment);
 	}
@@ -198,13 +207,14 @@ static int map_pages(struct page **pages, unsigned long count, struct device *de
 	if (device_iommu_mapped(dev) && bytes - 1 > dma_get_seg_boundary(dev)) /* the mapping would have gaps */
 		return -EADDRNOTAVAIL;
 	*mapping = (struct qn_mapping){ .dev = dev };
-	error = sg_alloc_table_from_pages(&mapping->table, pages, count, 0, bytes, GFP_KERNEL);
+	error = sg_alloc_table_from_pages_segment(&mapping->table, pages, count, 0, bytes, dma_get_max_seg_size(dev),
+						  GFP_KERNEL);
 	if (error)
 		goto forget;
 	error = dma_map_sgtable(dev, &mapping->table, DMA_BIDIRECTIONAL, 0);
 	if (error)
 		goto free_table;
-	if (!is_one_run(&mapping->table)) {
+	if (!is_one_run(dev, &mapping->table)) {
 		error = -EADDRNOTAVAIL;
 		goto unmap;
 	}

@@ -101,9 +101,22 @@ struct chip_call {
 	struct ntb_dev *ntb;
 	u32 window;
 	dma_addr_t address;
-	u64 bytes; /* 0: clear */
+	u64 bytes; /* 0: clear what leads to the address */
 	int error;
 };
+
+/*
+ * A chip's driver without an operation to clear a window sets address 0 and then length 0, so that what the peer writes
+ * between the two lands at the start of this machine's memory. The length goes first here, while the address stays.
+ */
+static int clear_chip(struct ntb_dev *ntb, u32 window, dma_addr_t address)
+{
+	int error = 0;
+
+	if (address && !ntb->ops->mw_clear_trans)
+		error = ntb_mw_set_trans(ntb, QN_PEER, window, address, 0);
+	return error ?: ntb_mw_clear_trans(ntb, QN_PEER, window);
+}
 
 static void run_chip_call(struct work_struct *work)
 {
@@ -112,7 +125,7 @@ static void run_chip_call(struct work_struct *work)
 	if (call->bytes)
 		call->error = ntb_mw_set_trans(call->ntb, QN_PEER, call->window, call->address, call->bytes);
 	else
-		call->error = ntb_mw_clear_trans(call->ntb, QN_PEER, call->window);
+		call->error = clear_chip(call->ntb, call->window, call->address);
 }
 
 /* By a worker: the chip's driver may wait until a signal comes (switchtec), and then has done nothing, or a part. */
@@ -139,7 +152,7 @@ void qn_inbound_suspend(struct qn_port *port, u32 window)
 {
 	struct qn_inbound *inbound = &port->inbound[window];
 
-	if (inbound->is_set && set_chip(port, window, 0, 0))
+	if (inbound->is_set && set_chip(port, window, inbound->mapping.address, 0))
 		inbound->is_left = true;
 	inbound->is_set = false;
 }
@@ -230,17 +243,20 @@ static void lose_link(struct qn_port *port, u32 window, int error)
 void qn_inbound_resume(struct qn_port *port, u32 window)
 {
 	struct qn_inbound *inbound = &port->inbound[window];
+	struct qn_inbound *left = &port->left[window];
 	bool is_translated = inbound->memory && !inbound->is_lost;
 	int error = 0;
 
-	if (!is_translated || port->left[window].memory)
-		error = set_chip(port, window, 0, 0);
+	if (!left->memory && inbound->is_left)
+		left = inbound;
+	if (!is_translated || left->memory)
+		error = set_chip(port, window, left->mapping.address, 0);
 	if (is_translated && (!error || is_refused(error)))
 		error = translate(port, window);
 	if (error && !is_refused(error))
 		lose_link(port, window, error);
 	else if (error && is_translated)
-		dev_warn(&port->ntb->dev, "window %u cannot be translated\n", window);
+		dev_warn_ratelimited(&port->ntb->dev, "window %u cannot be translated\n", window);
 }
 
 static int find_memory(const struct quoit_ntb_inbound *wanted, struct qn_inbound *inbound)
@@ -270,6 +286,7 @@ static int exchange(struct qn_client *client, u32 window, struct qn_inbound *oth
 {
 	struct qn_port *port = client->port;
 	struct qn_inbound *inbound = &port->inbound[window];
+	bool is_open;
 	int error;
 
 	if (inbound->holder && inbound->holder != client->holder)
@@ -283,11 +300,15 @@ static int exchange(struct qn_client *client, u32 window, struct qn_inbound *oth
 		return 0;
 	inbound->holder = client->holder;
 	inbound->is_lost = false;
-	/* While the peer may still write by the translation of an epoch before, the chip gets no new one. */
-	error = port->link.taken ? translate(port, window) : check(port, window);
+	/*
+	 * While the peer may still write by the translation of an epoch before, the chip gets no new one; nor when it
+	 * has just failed to clear one, or has lost the link, which is then seen to be down first.
+	 */
+	is_open = port->link.taken && !test_bit(0, &port->link.is_lost);
+	error = is_open ? translate(port, window) : check(port, window);
 	if (is_refused(error))
 		qn_inbound_take_out(port, window, refused);
-	else if (error && port->link.taken)
+	else if (error && is_open)
 		lose_link(port, window, error);
 	return is_refused(error) ? error : 0;
 }
@@ -401,8 +422,9 @@ static void find_windows(struct qn_port *port)
 		if (outbound->bytes && !arch_io_reserve_memtype_wc(outbound->address, outbound->bytes))
 			outbound->is_combining = true;
 	}
-	if (port->outbound_count && port->outbound[0].bytes)
-		port->flush = ioremap_wc(port->outbound[0].address, PAGE_SIZE);
+	for (i = 0; i < port->outbound_count && !port->flush; i++)
+		if (port->outbound[i].bytes >= sizeof(u32))
+			port->flush = ioremap_wc(port->outbound[i].address, sizeof(u32));
 }
 
 static void leave_windows(struct qn_port *port)

@@ -91,7 +91,8 @@ struct quoit_ntb_lease {
 /*
  * Memory that windows of any of the host's ports can expose, as a descriptor: pass it to other processes, close it.
  * `bytes` of this process from `address` on, page aligned, shared or private, are pinned (RLIMIT_MEMLOCK) until nothing
- * uses them any more. EADDRNOTAVAIL by QUOIT_NTB_WINDOW: the device sees it in pieces, which needs an IOMMU.
+ * uses them any more. EADDRNOTAVAIL by QUOIT_NTB_WINDOW: the device sees it in pieces, or by way of copies of the kernel,
+ * which needs an IOMMU.
  */
 struct quoit_ntb_memory {
 	__u64 address;

@@ -167,18 +167,26 @@ def check_intel_disable(_, ends):
             expect(one.look() == other.look() == (control == ENABLED), f"the link after {control:#x} to CONTROL")
 
 
+def check_lost_rings(_, ends):
+    """With --lose 2 every second ring."""
+    for one, other in (ends, ends[::-1]):
+        for bit in (2, 3, 5, 7):
+            one.write(RING + 4 * bit, 1)
+        expect(other.read(STATUS) == 1 << 2 | 1 << 5, f"doorbells of which each second is lost: {other.read(STATUS):#x}")
+
+
 CHIPS = {"amd": (Amd, (check_ready, check_loss)), "intel": (Intel, (check_intel_disable, check_intel_loss))}
 
 
-def check_chip(program, chip):
+def check_chip(program, chip, checks, *options):
     with tempfile.TemporaryDirectory() as folder:
         paths = [os.path.join(folder, f"end{i}") for i in range(2)]
-        device = subprocess.Popen([program, "--chip", chip, "1", *paths], stdout=subprocess.DEVNULL)
+        device = subprocess.Popen([program, "--chip", chip, *options, "1", *paths], stdout=subprocess.DEVNULL)
         try:
             while not all(os.path.exists(path) for path in paths):
                 expect(device.poll() is None, "the device has ended")
                 time.sleep(0.01)
-            kind, checks = CHIPS[chip]
+            kind = CHIPS[chip][0]
             ends = [kind(path) for path in paths]
             for end in ends:
                 end.start()
@@ -193,5 +201,6 @@ def check_chip(program, chip):
 
 
 if __name__ == "__main__":
-    for name in CHIPS:
-        check_chip(sys.argv[1], name)
+    for name, (_, its_checks) in CHIPS.items():
+        check_chip(sys.argv[1], name, its_checks)
+    check_chip(sys.argv[1], "intel", (check_lost_rings,), "--lose", "2")

@@ -140,7 +140,7 @@ static void amd_write(struct end *end, uint32_t at, uint32_t value, uint32_t mas
     }
     switch (at) {
     case DBREQ:
-        if (!end->link->is_cut)
+        if (!end->link->is_cut && device_carries_ring(end->link))
             ring(peer_of(owner), value & 0xffff);
         break;
     case DBSTAT:

@@ -161,7 +161,7 @@ static void link_write(struct end *end, uint32_t at, uint32_t value, uint32_t ma
         return;
     if (at >= PEER_SCRATCHPADS)
         write_plain(peer_of(end), at - PEER_SCRATCHPADS + SCRATCHPADS, value, mask);
-    else if (value & 1)
+    else if (value & 1 && device_carries_ring(end->link))
         ring(peer_of(end), (at - RING) / 4);
 }
 

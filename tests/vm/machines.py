@@ -14,12 +14,14 @@ The chip is AMD's; with `.intel` behind the name of a test Intel's, and an IOMMU
   dma       two machines, each with the DMA engine of a PLX switch under Linux's own plx_dma, which is slow and fails now
             and then: what the module copies, every byte compared; the link lost and processes killed meanwhile
   fuzz      one machine: random calls on both ends for some seconds, by processes that are killed
+  failures  the same while what the module asks of the kernel and the chip fails at random: it holds nothing afterwards
   dma_fuzz  the same with such engines, and without an IOMMU
   ring2, ring3   a ring of two or three machines with `quoit ring join`: every host reaches every other one through
             quoit0, every byte compared (ring_traffic.c)
   flap      the ring of three, while cables are pulled and put back
   job       a conformance program on the bridges of three machines, two PEs on each: oshrun --driver linux on host0, agents
             on the others over a network beside the ring
+  job_lost_doorbells   the same with a program that waits for the other PEs, while every third doorbell is lost
   job_dma   the stress program likewise, all payload by engines that are late and fail now and then
   cuts      the stress program and `once` on three machines while cables are pulled at random; QUOIT_VM_SECONDS=600 for
             ten minutes of it
@@ -64,7 +66,14 @@ def check_bed():
         skip("the kernel module is built in a chroot, which needs root")
 
 
-# The kernel module, built once for each content of its sources
+# The kernel module, built once for each content of its sources; as it is, or so that its calls of the kernel fail
+
+FAILING = [os.path.join(HERE, "failing.c"), os.path.join(HERE, "failing.h")]
+FAILING_KBUILD = """
+quoit_ntb-y += failing.o
+ccflags-y += -include $(src)/failing.h
+"""
+
 
 def sources():
     for folder, _, names in sorted(os.walk(KERNEL)):
@@ -73,16 +82,16 @@ def sources():
                 yield os.path.join(folder, name)
 
 
-def module_path():
+def module_path(is_failing=False):
     digest = hashlib.sha256()
-    for path in sources():
+    for path in [*sources(), *(FAILING if is_failing else [])]:
         with open(path, "rb") as file:
             digest.update(file.read())
     return os.path.join(BED, "built", digest.hexdigest()[:16] + ".ko")
 
 
-def build_module():
-    path = module_path()
+def build_module(is_failing):
+    path = module_path(is_failing)
     if os.path.exists(path):
         return path
     root = os.path.join(BED, "root")
@@ -94,6 +103,11 @@ def build_module():
             target = os.path.join(work, os.path.relpath(source, KERNEL))
             os.makedirs(os.path.dirname(target), exist_ok=True)
             shutil.copy(source, target)
+        if is_failing:
+            for source in FAILING:
+                shutil.copy(source, work)
+            with open(os.path.join(work, "Kbuild"), "a") as file:
+                file.write(FAILING_KBUILD)
         shutil.copy(os.path.join(BED, "modules/Module.symvers"), os.path.join(work, "ntb.symvers"))
         inside = "/tmp/" + os.path.basename(work)
         done = subprocess.run(["unshare", "--mount", "sh", "-c", 'mount -t proc proc "$0/proc" && exec chroot "$@"', root, root,
@@ -168,12 +182,13 @@ class Archive:
             file.write(self.data)
 
 
-def make_file_system(path, chip, modules, programs, script):
+def make_file_system(path, test, programs, script):
+    chip, modules = driver_of(test.chip), test.modules
     archive = Archive()
     archive.add_file("bin/busybox", os.path.join(BED, "busybox"))
     for module in ("ntb", chip, *modules):
         own = module == "quoit_ntb"
-        archive.add_file(f"lib/{module}.ko", build_module() if own else os.path.join(BED, f"modules/{module}.ko"))
+        archive.add_file(f"lib/{module}.ko", build_module(test.is_failing) if own else os.path.join(BED, f"modules/{module}.ko"))
     archive.add("chip", chip.encode(), 0o100644)
     archive.add("modules", "\n".join([*modules, ""]).encode(), 0o100644)
     for module in ("tun", "e1000"):
@@ -204,6 +219,7 @@ class Test:
     chip: str = "amd"
     has_iommu: bool = False
     is_guarded: bool = False  # by GUARDS
+    is_failing: bool = False  # the module's calls of the kernel can be made to fail (failing.h)
     window_mib: int = 1
     is_mapped: bool = False  # windows are mappings, not messages
     has_network: bool = False  # host0 reaches each other machine hN by a network of their own, 10.78.N.1 to 10.78.N.2
@@ -215,6 +231,8 @@ class Test:
     dead: tuple = ()         # machines that the faults kill for good
     says: str = ""           # what a line of host0 matches
     limit_s: int = LIMIT_S
+    lose: int = 0            # which of the doorbells' rings are lost: each that many; 0: none
+    has_seconds: bool = False  # its first argument is how many it takes
     registers_max: int = 0   # accesses of one end by its machine; 0: any number
 
 
@@ -235,7 +253,7 @@ class Bed:
         for link in range(1 + max(end for ends, _ in test.machines.values() for end in ends) // 2):
             ends = (2 * link, 2 * link + 1)
             maps = [self.map_socket(self.machine_of(end)) for end in ends] if test.is_mapped else []
-            options = ["--chip", test.chip, "--map-late", str(test.map_late_us)]
+            options = ["--chip", test.chip, "--lose", str(test.lose), "--map-late", str(test.map_late_us)]
             if test.engine is not None:
                 options += ["--dma", ",".join(self.engine_socket(end) for end in ends), *test.engine]
             with open(f"{folder}/registers", "a") as counts:
@@ -358,7 +376,7 @@ def run(folder, build, test):
 
 
 def judge_registers(folder, test):
-    """What ntb_device counted, a line for each end: reads, writes, interrupts; and one for each engine."""
+    """What ntb_device counted, a line for each end: reads, writes, interrupts; one for each engine; and one for the link."""
     is_good = True
     with open(f"{folder}/registers") as file:
         for line in file:
@@ -367,6 +385,13 @@ def judge_registers(folder, test):
             if line.startswith("engine"):
                 if counts[1] < test.engine_bytes:
                     print(f"fewer than {test.engine_bytes} bytes by this engine")
+                    is_good = False
+            elif line.startswith("link"):
+                if test.lose and counts[1] == 0:
+                    print("no doorbell was lost")
+                    is_good = False
+                if counts[2] and "quoit_ntb" in test.modules:
+                    print("the peer could write elsewhere while a window was cleared")
                     is_good = False
             elif test.registers_max and counts[0] + counts[1] > test.registers_max:
                 print(f"more than {test.registers_max} accesses to registers")
@@ -412,6 +437,20 @@ wait $keeper; keeper=$?
 cat /tmp/ring
 echo "doctor $doctor, traffic $traffic, down $down, keeper $keeper"
 [ $doctor$traffic$down$keeper = 0000 ]
+"""
+
+
+# What the module holds is what it held before, and the ports work, after random calls of which the kernel fails many.
+FAILURES = """
+cd /sys/module/quoit_ntb/parameters
+before=$(cat held)
+echo 20 > fail_every
+vm_port_fuzz /dev/ntb0 /dev/ntb1 $ARGS
+echo 0 > fail_every
+vm_port_fuzz /dev/ntb0 /dev/ntb1 0 || exit 1
+after=$(cat held)
+echo "failed $(cat failed) times; held before: $before, after: $after"
+[ "$before" = "$after" ] && [ $(cat failed) -gt 0 ]
 """
 
 
@@ -565,9 +604,12 @@ TESTS = {
     "dma": Test(["vm_port_dma"], "vm_port_dma /dev/ntb0 $END late failing", PAIR, engine=SLOW, modules=DMA_MODULES),
     "dma_fast": Test(["vm_port_dma"], "vm_port_dma /dev/ntb0 $END", PAIR, engine=[], modules=DMA_MODULES),
     "dma_fuzz": Test(["vm_port_fuzz"], "vm_port_fuzz /dev/ntb0 /dev/ntb1 $ARGS", BOTH, is_guarded=True, engine=SLOW,
-                     modules=DMA_MODULES),
+                     has_seconds=True, modules=DMA_MODULES),
     "copy": Test(["vm_port_copy"], "vm_port_copy $ARGS", BOTH, window_mib=4, is_mapped=True),
-    "fuzz": Test(["vm_port_fuzz"], "vm_port_fuzz /dev/ntb0 /dev/ntb1 $ARGS", BOTH, has_iommu=True, is_guarded=True),
+    "fuzz": Test(["vm_port_fuzz"], "vm_port_fuzz /dev/ntb0 /dev/ntb1 $ARGS", BOTH, has_iommu=True, is_guarded=True,
+                 has_seconds=True),
+    "failures": Test(["vm_port_fuzz"], FAILURES, BOTH, has_iommu=True, is_guarded=True, is_failing=True, is_mapped=True,
+                     engine=SLOW, has_seconds=True, modules=DMA_MODULES),
     "ring2": Test(RING_PROGRAMS, RING, ring(2), has_iommu=True, window_mib=4, is_mapped=True),
     "ring3": Test(RING_PROGRAMS, RING, ring(3), has_iommu=True, window_mib=4, is_mapped=True),
     "flap": Test(RING_PROGRAMS, RING, ring(3), has_iommu=True, window_mib=4, is_mapped=True, faults=flap),
@@ -593,6 +635,7 @@ def job(programs, options="", count=HOSTS, heap_mib=2, window_mib=16, limit_s=30
 
 
 TESTS["job"] = job(["conformance_query"])
+TESTS["job_lost_doorbells"] = job(["conformance_signal"], lose=3)
 TESTS["conformance"] = job([f"conformance_{name}" for name in CONFORMANCE], heap_mib=10, window_mib=32)
 TESTS["job_dma"] = job(["mix:--seconds:20:--max-bytes:65536"], "--dma-bytes 1", modules=DMA_MODULES,
                        engine=["--dma-late", "500", "--dma-fail", "7"], engine_bytes=8192)
@@ -602,7 +645,7 @@ TESTS["cuts"] = job([f"mix:--seconds:{SECONDS}:--max-bytes:16384", f"once:{SECON
                     faults=cut_at_random)
 TESTS["killed"] = job(["mix:--seconds:300:--max-bytes:16384"], "--link-limit 20s", fails=1, faults=power_off,
                       dead=(LAST,), says=rf"oshrun: .*10\.78\.{HOSTS - 1}\.2")
-DEFAULTS = {"fuzz": ["60"], "dma_fuzz": ["30"], "ring2": ["4096"], "ring3": ["4096"], "flap": ["2048"], "mix": ["--seconds", "15", "--max-bytes", "16384"]}
+DEFAULTS = {"fuzz": ["60"], "dma_fuzz": ["30"], "failures": ["20"], "ring2": ["4096"], "ring3": ["4096"], "flap": ["2048"], "mix": ["--seconds", "15", "--max-bytes", "16384"]}
 
 
 def find_program(build, name):
@@ -625,12 +668,14 @@ def check_modules(test):
 def run_test(name, build, arguments):
     """Whether it passed, and what the machines wrote."""
     test = TESTS[name]
+    if test.has_seconds and arguments:
+        test = dataclasses.replace(test, limit_s=test.limit_s + int(arguments[0]))
     check_modules(test)
     folder = tempfile.mkdtemp(prefix="quoit-vm-")
     try:
         script = f"export ARGS='{' '.join(arguments or DEFAULTS.get(name.split('.')[0], []))}'\n{test.script}\n"
         programs = [find_program(build, program) for program in test.programs]
-        make_file_system(f"{folder}/system", driver_of(test.chip), test.modules, programs, script)
+        make_file_system(f"{folder}/system", test, programs, script)
         texts = run(folder, build, test)
         is_good = judge(texts, test)
         return judge_registers(folder, test) and is_good, texts

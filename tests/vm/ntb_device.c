@@ -20,10 +20,12 @@
  * memory of its machine and the windows of every end of this link that the machine has.
  *
  * SIGTERM: prints for each end how often its machine read and wrote a register, and was interrupted; for each engine
- * what it has copied; and ends.
+ * what it has copied; for the link how many doorbells were rung and lost, and how often a window that was open led from
+ * one address to another, by which the peer's writes may end anywhere; and ends.
  *
  * Use: ntb_device [OPTION...] WINDOW_MIB SOCKET SOCKET [MAP_SOCKET MAP_SOCKET]
  *   --chip NAME           amd, intel
+ *   --lose N              every Nth ring of a doorbell does not arrive
  *   --dma SOCKET,SOCKET   an engine for each end
  *   --dma-late US         each of its descriptors takes that long, and its data arrive at the end of it
  *   --dma-fail N          every Nth descriptor fails, half done
@@ -145,19 +147,38 @@ void device_carry_again(struct link *link)
 
 /* Accesses */
 
+bool device_carries_ring(struct link *link)
+{
+    bool is_lost = ++link->ring_count % (link->lose_every ? link->lose_every : UINT64_MAX) == 0;
+    link->lost_count += is_lost;
+    return !is_lost;
+}
+
+static void write_register(struct end *end, uint32_t at, uint32_t value, uint32_t mask)
+{
+    struct link *link = end->link;
+    struct translation before[2 * WINDOWS];
+    for (uint32_t i = 0; i < 2 * WINDOWS; i++)
+        before[i] = link->chip->translation(&link->ends[i / WINDOWS], i % WINDOWS);
+    link->chip->write(end, at, value, mask);
+    for (uint32_t i = 0; i < 2 * WINDOWS; i++) {
+        struct translation now = link->chip->translation(&link->ends[i / WINDOWS], i % WINDOWS);
+        link->moved_count += before[i].bytes != 0 && now.bytes != 0 && before[i].base != now.base;
+    }
+}
+
 /* Word by word. */
 static void registers_access(struct end *end, uint64_t at, uint8_t *data, uint32_t bytes, bool is_write)
 {
-    const struct chip *chip = end->link->chip;
     for (uint32_t done = 0; done < bytes;) {
         uint32_t shift = (uint32_t)(at + done) % 4, now = bytes - done < 4 - shift ? bytes - done : 4 - shift;
         uint32_t word_at = (uint32_t)(at + done) - shift, value = 0, mask = 0;
         if (is_write) {
             memcpy((uint8_t *)&value + shift, data + done, now);
             memset((uint8_t *)&mask + shift, 0xff, now);
-            chip->write(end, word_at, value, mask);
+            write_register(end, word_at, value, mask);
         } else {
-            value = chip->read(end, word_at);
+            value = end->link->chip->read(end, word_at);
             memcpy(data + done, (uint8_t *)&value + shift, now);
         }
         done += now;
@@ -312,6 +333,8 @@ static _Noreturn void end_by_signal(const struct link *link)
         printf("engine %d: %llu descriptors, %llu bytes, %llu failed\n", i,
                (unsigned long long)link->engines[i].done_count, (unsigned long long)link->engines[i].done_bytes,
                (unsigned long long)link->engines[i].failed_count);
+    printf("link: %llu rings, %llu lost; %llu times an open window moved\n", (unsigned long long)link->ring_count,
+           (unsigned long long)link->lost_count, (unsigned long long)link->moved_count);
     exit(0);
 }
 
@@ -412,7 +435,8 @@ int main(int argc, char **argv)
 {
     static struct link link = {.chip = &chip_amd};
     static const struct option options[] = {
-        {"chip", required_argument, NULL, 'c'},     {"dma", required_argument, NULL, 'd'},
+        {"chip", required_argument, NULL, 'c'},     {"lose", required_argument, NULL, 'r'},
+        {"dma", required_argument, NULL, 'd'},
         {"dma-late", required_argument, NULL, 'l'}, {"dma-fail", required_argument, NULL, 'f'},
         {"map-late", required_argument, NULL, 'm'}, {0}};
     char *engines = NULL;
@@ -422,6 +446,8 @@ int main(int argc, char **argv)
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         if (option == 'c')
             link.chip = find_chip(optarg);
+        else if (option == 'r')
+            link.lose_every = (uint32_t)strtoul(optarg, NULL, 10);
         else if (option == 'd')
             engines = optarg;
         else if (option == 'l')
@@ -438,7 +464,7 @@ int main(int argc, char **argv)
     if (argc != 3 && argc != 5) {
         fprintf(
             stderr,
-            "use: ntb_device [--chip amd|intel] [--dma SOCKET,SOCKET [--dma-late US] [--dma-fail N]] [--map-late US] "
+            "use: ntb_device [--chip amd|intel] [--lose N] [--dma SOCKET,SOCKET [--dma-late US] [--dma-fail N]] [--map-late US] "
             "WINDOW_MIB SOCKET SOCKET [MAP_SOCKET MAP_SOCKET]\n");
         return 2;
     }

@@ -59,6 +59,9 @@ struct link {
     bool has_engines;
     uint32_t scratchpads[16]; /* of chips whose ends share them */
     uint64_t window_bytes;
+    uint32_t lose_every; /* that many rings; 0: none is lost */
+    uint64_t ring_count, lost_count;
+    uint64_t moved_count; /* how often an open window was led elsewhere */
     bool is_pulled;
     bool is_cut; /* carries nothing: pulled, or put back while the loss is pending */
 };
@@ -93,6 +96,8 @@ static inline void write_plain(struct end *end, uint32_t at, uint32_t value, uin
 /* The translation of an outbound window may have changed. */
 void device_map_window(struct end *end, uint32_t window);
 void device_map_windows(struct end *end);
+/* A ring of a doorbell is on its way: whether it arrives. */
+bool device_carries_ring(struct link *link);
 /* A driver has taken note of the loss: the cable carries again, if it is in and the other driver has too. */
 void device_carry_again(struct link *link);
 
