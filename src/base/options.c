@@ -286,6 +286,8 @@ static const char *special_rule(enum quoit_option_id id, const char *text, uint6
         return strcmp(text, "auto") && strcmp(text, "papers") ? "auto or papers" : NULL;
     case QUOIT_OPT_DIRECT_PUTS:
         return strcmp(text, "exact") && strcmp(text, "always") ? "exact or always" : NULL;
+    case QUOIT_OPT_NETWORK_DIRECT:
+        return strcmp(text, "auto") && strcmp(text, "yes") && strcmp(text, "no") ? "auto, yes or no" : NULL;
     case QUOIT_OPT_WRITES:
         return strcmp(text, "posted") && strcmp(text, "arrived") ? "posted or arrived" : NULL;
     case QUOIT_OPT_PATH:

@@ -195,6 +195,10 @@ enum quoit_option_type {
     X(NETWORK_DEVICE, "network-device", "QUOIT_NETWORK_DEVICE", STRING, "", "NAME", 0, 0, NETWORK, LAUNCHER,           \
       "device of the network, by name or address: eth0, mlx5_0, 10.1.0.4",                                             \
       "Default: the loopback while all hosts are emulated on one machine.")                                            \
+    X(NETWORK_DIRECT, "network-direct", "QUOIT_NETWORK_DIRECT", STRING, "auto", "auto|yes|no", 0, 0, NETWORK, PES,     \
+      "whether PEs put and get a few bytes over a network by themselves, not through the proxy",                       \
+      "auto: where the network is RDMA, once a PE has done enough such operations to gain by an end of its own. yes: " \
+      "on any network, from the first one on.")                                                                        \
     X(WRITES, "writes", "QUOIT_WRITES", STRING, "posted", "posted|arrived", 0, 0, EMULATED, LINKS,                     \
       "whether a write through a window may return before it has arrived",                                             \
       "posted: as on hardware; a link that goes down loses what is in flight, even if the write has returned. "        \

@@ -73,6 +73,14 @@ void quoit_survey_network(const struct quoit_layout *layout, const void *front, 
         .sleep_count = load(&lane->sleep_count),
         .sleep_ns = sleep_of(lane, now_ns),
     };
+    for (uint32_t local = 0; local < layout->local_count; local++) {
+        const struct quoit_guest_count *own = &quoit_memory_pe(layout, (void *)(uintptr_t)front, local)->guest;
+        network_out->guest_count += load(&own->put_count) + load(&own->get_count);
+        network_out->put_count += load(&own->put_count);
+        network_out->put_bytes += load(&own->put_bytes);
+        network_out->get_count += load(&own->get_count);
+        network_out->get_bytes += load(&own->get_bytes);
+    }
 }
 
 void quoit_survey_pe(const struct quoit_layout *layout, const void *front, uint32_t local, uint64_t now_ns,
@@ -116,12 +124,13 @@ void quoit_survey_print_network(const struct quoit_network_survey *network, FILE
 {
     fprintf(out,
             "\"host\": %u, \"puts\": %llu, \"put_bytes\": %llu, \"gets\": %llu, \"get_bytes\": %llu, "
-            "\"messages\": %llu, \"message_bytes\": %llu, \"lost\": %llu, \"sleeps\": %llu, \"asleep_ns\": %llu",
+            "\"by_pes\": %llu, \"messages\": %llu, \"message_bytes\": %llu, \"lost\": %llu, \"sleeps\": %llu, "
+            "\"asleep_ns\": %llu",
             network->host, (unsigned long long)network->put_count, (unsigned long long)network->put_bytes,
             (unsigned long long)network->get_count, (unsigned long long)network->get_bytes,
-            (unsigned long long)network->message_count, (unsigned long long)network->message_bytes,
-            (unsigned long long)network->lost_count, (unsigned long long)network->sleep_count,
-            (unsigned long long)network->sleep_ns);
+            (unsigned long long)network->guest_count, (unsigned long long)network->message_count,
+            (unsigned long long)network->message_bytes, (unsigned long long)network->lost_count,
+            (unsigned long long)network->sleep_count, (unsigned long long)network->sleep_ns);
 }
 
 const char *quoit_survey_format_bytes(double bytes, char text[32])

@@ -44,6 +44,7 @@ struct quoit_network_survey {
     uint64_t put_bytes;
     uint64_t get_count;
     uint64_t get_bytes;
+    uint64_t guest_count; /* of these puts and gets: by PEs themselves */
     uint64_t message_count;
     uint64_t message_bytes;
     uint64_t lost_count; /* hosts that it lost */

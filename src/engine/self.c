@@ -93,6 +93,7 @@ struct watched {
     uint64_t offset;
     uint64_t bytes;
     bool is_of_program; /* objects of the program, which it may also change by plain stores */
+    bool is_polled;     /* no wake tells of a change */
 };
 
 /* One check of a wait. */
@@ -123,7 +124,7 @@ static void wait_for(struct quoit_self *self, struct watched watched, bool (*is_
     struct quoit_waiter waiter = self->waiter;
     waiter.arm_arg = &armed;
     waiter.busy_ns = busy_ns;
-    waiter.sees_plain_stores = watched.is_of_program && self->sees_plain_stores;
+    waiter.sees_plain_stores = watched.is_polled || (watched.is_of_program && self->sees_plain_stores);
     waiter.watch_from = watched.offset;
     waiter.watch_to = watched.offset + watched.bytes;
     if (call)
@@ -151,10 +152,17 @@ void quoit_self_wait_busy(struct quoit_self *self, bool (*is_done)(void *arg), v
     wait_for(self, workspace, is_done, arg, call, busy_ns, NULL);
 }
 
+void quoit_self_wait_polling(struct quoit_self *self, bool (*is_done)(void *arg), void *arg)
+{
+    const struct watched workspace = {.offset = 0, .bytes = self->layout.segment_data, .is_polled = true};
+    wait_for(self, workspace, is_done, arg, NULL, 0, NULL);
+}
+
 void quoit_self_wait_at(struct quoit_self *self, uint64_t offset, uint64_t bytes, bool (*is_done)(void *arg), void *arg,
                         const char *call, const struct quoit_wish *wish)
 {
-    wait_for(self, (struct watched){offset, bytes, true}, is_done, arg, call, 0, wish);
+    const struct watched objects = {.offset = offset, .bytes = bytes, .is_of_program = true};
+    wait_for(self, objects, is_done, arg, call, 0, wish);
 }
 
 void quoit_self_poll(struct quoit_self *self)

@@ -68,7 +68,10 @@ void quoit_self_poll(struct quoit_self *self);
 /* Waits, sleeping if it takes long, until is_done(arg), which reads the runtime part of this PE's segment or what the
  * proxy wrote; `call` names the API routine, for messages. */
 void quoit_self_wait(struct quoit_self *self, bool (*is_done)(void *arg), void *arg, const char *call);
-/* The same while other PEs of the host are known to compute for about busy_ns, which is then no reason to sleep. */
+/* The same for a condition that nobody wakes the PE for: it looks again from time to time. */
+void quoit_self_wait_polling(struct quoit_self *self, bool (*is_done)(void *arg), void *arg);
+/* As quoit_self_wait() while other PEs of the host are known to compute for about busy_ns, which is then no reason to
+ * sleep. */
 void quoit_self_wait_busy(struct quoit_self *self, bool (*is_done)(void *arg), void *arg, const char *call,
                           uint64_t busy_ns);
 /* As quoit_self_wait() if is_done reads [offset, offset + bytes) of this PE's segment: writes elsewhere wake nobody.

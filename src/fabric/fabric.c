@@ -2,7 +2,6 @@
 #include "fabric/fabric.h"
 #include "base/assert.h"
 #include "engine/local/local.h"
-#include "engine/ring/ring.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +25,7 @@ static enum quoit_status open_engines(struct quoit_fabric *fabric, const struct 
     self->engine_count++;
     if (self->layout.job.host_count == 1)
         return QUOIT_OK;
-    status = quoit_engine_ring_open(self, config->ports, &self->engines[self->engine_count]);
+    status = quoit_engine_ring_open(self, config->ports, config->guest_use, &self->engines[self->engine_count]);
     if (status == QUOIT_OK)
         self->engine_count++;
     return status;

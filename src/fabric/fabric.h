@@ -13,6 +13,7 @@
 #define QUOIT_FABRIC_FABRIC_H
 
 #include "engine/engine.h"
+#include "engine/ring/ring.h"
 #include "local/paths.h"
 #include "port/port.h"
 
@@ -29,6 +30,7 @@ struct quoit_fabric_config {
     struct quoit_port_config ports[QUOIT_SIDE_COUNT]; /* driver NULL: one host */
     struct quoit_wait_policy policy;
     struct quoit_paths paths;
+    enum quoit_guest_use guest_use;
 };
 
 /* Opens the engines and selects one for each PE. The neighbours' windows must be usable (after boot's barrier). The

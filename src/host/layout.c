@@ -92,6 +92,10 @@ enum quoit_status quoit_layout_make(const struct quoit_job_config *job, uint32_t
         layout->staging = round_up(at + channel_count * sizeof(struct quoit_channel), PAGE_BYTES);
         layout->messages = layout->staging + channel_count * QUOIT_REQUESTS_A_CHANNEL * job->chunk_bytes;
         at = layout->messages + (uint64_t)QUOIT_MESSAGES_MAX * job->chunk_bytes;
+        if (traits->has_contacts) {
+            layout->contacts = round_up(at, PAGE_BYTES);
+            at = layout->contacts + sizeof(struct quoit_contacts) + job->host_count * sizeof(struct quoit_contact);
+        }
         layout->slots_bytes = quoit_layout_has_links(layout) ? slots_bytes(layout) : 0;
         for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
             layout->slots[side] = round_up(at, PAGE_BYTES);

@@ -10,6 +10,7 @@
  *   traces      struct quoit_trace_ring of each local PE, then of each lane; only with --trace
  *   channels    struct quoit_channel of each local PE and lane, with its requests and staging chunks
  *   messages    payload of messages from this host to others: QUOIT_MESSAGES_MAX chunks
+ *   contacts    struct quoit_contacts; only where a network joins all hosts
  *   slots       written by the neighbours: per side (window SLOTS) the words of each lane (credits), then its slots
  *   segments    the symmetric segments of the local PEs (window MEMORY), `segment_stride` apart:
  *               [runtime: coll workspace][data: globals and statics of the program][heap]
@@ -25,6 +26,7 @@
 
 #include "base/status.h"
 #include "host/channel.h"
+#include "host/contact.h"
 #include "host/doorbells.h"
 #include "host/header.h"
 #include "host/job_config.h"
@@ -54,6 +56,7 @@ struct quoit_layout {
     uint64_t channels;
     uint64_t staging;
     uint64_t messages;                /* payload of this host's messages */
+    uint64_t contacts;                /* 0: none */
     uint64_t slots[QUOIT_SIDE_COUNT]; /* inbound range of each side's window SLOTS */
     uint64_t slots_bytes;             /* of one side */
     uint64_t segments;
@@ -103,6 +106,11 @@ static inline uint64_t quoit_layout_staging(const struct quoit_layout *layout, u
 static inline uint64_t quoit_layout_message(const struct quoit_layout *layout, uint32_t entry)
 {
     return layout->messages + (uint64_t)entry * layout->job.chunk_bytes;
+}
+/* NULL: the protocol has none. */
+static inline struct quoit_contacts *quoit_memory_contacts(const struct quoit_layout *layout, void *memory)
+{
+    return layout->contacts ? (struct quoit_contacts *)(void *)((char *)memory + layout->contacts) : NULL;
 }
 static inline uint64_t quoit_layout_segment(const struct quoit_layout *layout, uint32_t local)
 {

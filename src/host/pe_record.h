@@ -35,6 +35,14 @@ struct quoit_wish {
 };
 _Static_assert(sizeof(struct quoit_wish) == 24, "three words, copied one by one");
 
+/* What a PE put and fetched over an end of its own on the network that joins the hosts. */
+struct quoit_guest_count {
+    _Atomic uint64_t put_count;
+    _Atomic uint64_t put_bytes;
+    _Atomic uint64_t get_count;
+    _Atomic uint64_t get_bytes;
+};
+
 struct quoit_pe_shared {
     struct quoit_park park; /* the PE sleeps here; woken by local PEs, the proxy, and the neighbours' doorbells */
     /* writer of all that follows: the PE */
@@ -47,6 +55,7 @@ struct quoit_pe_shared {
     struct quoit_link_count direct[QUOIT_SIDE_COUNT]; /* direct puts of this PE */
     _Atomic uint64_t posted_count[QUOIT_SIDE_COUNT];  /* the last direct put with a mark; survives a finalize and a
                                                        * later shmem_init */
+    struct quoit_guest_count guest;
     struct quoit_crash_record crash;
     _Atomic uint32_t processor; /* where it last yielded, + 1; 0: never */
     /* Where `process` has mapped this memory, for copies by process_vm_writev. Set once, before the PE is ready. */

@@ -23,7 +23,7 @@ static const struct quoit_protocol_traits protocols[QUOIT_PROTOCOL_COUNT] = {
                                    .has_put_steps = true,
                                    .line_count = 1,
                                    .slot_count = QUOIT_SCRATCHPAD_SLOTS},
-    [QUOIT_PROTOCOL_NETWORK] = {.name = "network", .has_messages = true},
+    [QUOIT_PROTOCOL_NETWORK] = {.name = "network", .has_messages = true, .has_contacts = true},
 };
 
 const struct quoit_protocol_traits *quoit_protocol_traits(enum quoit_protocol protocol)

@@ -193,7 +193,8 @@ enum quoit_status quoit_lane_take_request(struct quoit_lane *lane, uint32_t loca
     frame.dest_host = (uint16_t)dest_host;
     frame.source_host = (uint16_t)lane->host;
     frame.source_pe = (uint16_t)local;
-    frame.flags &= QUOIT_FRAME_ORDERED;
+    frame.flags &= quoit_job_config_traits(&lane->layout->job)->has_contacts ? QUOIT_FRAME_ORDERED | QUOIT_FRAME_LANDED
+                                                                             : QUOIT_FRAME_ORDERED;
     if (frame.kind == QUOIT_FRAME_PUT_MANY)
         frame.bytes = take_many(request);
     struct quoit_frame_limits limits = quoit_lane_limits(lane);

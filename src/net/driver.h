@@ -18,7 +18,7 @@
 
 #include "net/net.h"
 
-#define QUOIT_NET_DRIVER_VERSION 3 /* of this header; others are refused */
+#define QUOIT_NET_DRIVER_VERSION 4 /* of this header; others are refused */
 
 /* A message may be reported before others of its host that were sent earlier, as long as it is less than so many ahead
  * of the first of them. */
@@ -38,6 +38,7 @@ struct quoit_net_driver_config {
     uint32_t skip_count;  /* so many of the best are passed over; UNSUPPORTED: there are no more */
     uint32_t host;        /* of this end */
     uint32_t host_count;
+    bool is_guest; /* it neither sends nor receives messages */
     struct quoit_net_events events;
 };
 

@@ -159,7 +159,7 @@ static void on_message(void *arg, const void *message, uint32_t bytes)
 {
     struct quoit_net *net = arg;
     const struct message_header *header = message;
-    if (!is_ours(net, header, bytes))
+    if (net->config.is_guest || !is_ours(net, header, bytes))
         return;
     struct host *host = &net->hosts[header->host];
     if (header->sequence != host->heard_sequence + 1) {
@@ -220,7 +220,7 @@ static void lose(struct quoit_net *net, uint32_t host_index, enum quoit_status s
     if (host->state == HOST_LOST)
         return;
     host->state = was_connected ? HOST_LOST : host->state; /* one that has left may break its connection */
-    net->unheard_count -= was_connected && !host->is_heard;
+    net->unheard_count -= was_connected && !host->is_heard && !net->config.is_guest;
     net->driver->abandon(net->end, host_index);
     if (was_connected)
         net->config.on_lost(net->config.arg, host_index, status);
@@ -271,7 +271,7 @@ uint32_t quoit_net_progress(struct quoit_net *net)
     uint32_t done_count = net->driver->progress(net->end);
     if (net->now_ns - before_ns > AWAY_HEARTBEATS * heartbeat_ns(net))
         forgive(net, net->now_ns - before_ns);
-    if (net->now_ns >= net->next_watch_ns)
+    if (net->now_ns >= net->next_watch_ns && !net->config.is_guest)
         watch(net);
     if (net->has_broken)
         lose_broken(net);
@@ -358,6 +358,7 @@ static enum quoit_status open_driver(struct quoit_net *net, char problem[QUOIT_N
         .device = config->device,
         .host = config->host,
         .host_count = config->host_count,
+        .is_guest = config->is_guest,
         .events = {.arg = net, .done = on_done, .message = on_message, .broken = on_broken},
     };
     for (uint32_t i = 0; i < count; i++) {
@@ -461,7 +462,7 @@ enum quoit_status quoit_net_connect(struct quoit_net *net, uint32_t host_index, 
     net->now_ns = quoit_clock_now_ns();
     host->heard_ns = net->now_ns;
     host->state = HOST_CONNECTED;
-    net->unheard_count += !host->is_heard;
+    net->unheard_count += !host->is_heard && !net->config.is_guest;
     return QUOIT_OK;
 }
 
@@ -558,6 +559,7 @@ enum quoit_status quoit_net_get(struct quoit_net *net, const struct quoit_net_wi
 
 enum quoit_status quoit_net_send(struct quoit_net *net, uint32_t host, const void *payload, uint32_t bytes)
 {
+    quoit_assert(!net->config.is_guest);
     quoit_assert(host < net->config.host_count);
     quoit_assert(net->hosts[host].state != HOST_UNKNOWN);
     if (bytes > net->limits.message_bytes)

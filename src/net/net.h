@@ -12,6 +12,10 @@
  * among them nor against messages; but what is done is in memory before a message that is sent afterwards arrives.
  * Progress: the network moves only while both hosts call quoit_net_progress(), unless limits say is_rdma.
  *
+ * Guests: an end that only puts and gets, of a process beside the one that owns the host's end. It sends no messages
+ * and no heartbeats, and other hosts do not know it; it loses a host only when its connection breaks. Some networks have
+ * none: UNSUPPORTED.
+ *
  * Lost hosts: every end sends heartbeats from within progress. A host that was not heard of for lost_limit_ns, or,
  * until it has first spoken, for start_limit_ns, or whose connection broke, is lost, for good: on_lost names it once,
  * what was outstanding to it is done with GONE, and every later operation to it returns GONE. The driver may still read
@@ -84,6 +88,7 @@ struct quoit_net_config {
     const char *driver;   /* "ofi", "ucx"; NULL or "auto": the first that works */
     const char *provider; /* NULL: the driver's choice */
     const char *device;   /* by name or address; NULL: the driver's choice */
+    bool is_guest; /* on_message and on_left are not used */
     uint32_t host;
     uint32_t host_count;
     uint64_t tag;            /* of the job: ends with another tag are strangers */

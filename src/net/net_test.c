@@ -642,6 +642,72 @@ static void test_signals(void **state)
     (void)make_rig(1); /* says if nothing was tested */
 }
 
+#define GUEST_BYTES    100000u
+#define GUEST_LIMIT_NS 50000000u
+
+/* Beside the end of host 0: puts to host 1 and gets it back, and is silent for longer than a host may be. */
+static void visit(struct rig *rig)
+{
+    struct rig guest = {.driver = rig->driver, .host_count = 2, .host = 0};
+    char problem[QUOIT_NET_PROBLEM_BYTES];
+    char *local = calloc(2, GUEST_BYTES);
+    must(local);
+    const struct quoit_net_config config = {.driver = rig->driver,
+                                            .device = rig->device,
+                                            .is_guest = true,
+                                            .host_count = 2,
+                                            .lost_limit_ns = GUEST_LIMIT_NS,
+                                            .memory = local,
+                                            .memory_bytes = UINT64_C(2) * GUEST_BYTES,
+                                            .on_done = rig_done,
+                                            .on_lost = rig_lost,
+                                            .arg = &guest};
+    must(quoit_net_open(&config, &guest.net, problem) == QUOIT_OK);
+    guest.region = quoit_net_region(guest.net);
+    must(quoit_net_connect(guest.net, 1, &rig->board->addresses[1]) == QUOIT_OK);
+    must(quoit_net_attach(guest.net, 1, &rig->board->keys[1], &guest.windows[1]) == QUOIT_OK);
+    fill(local, 0, 0, GUEST_BYTES, 1);
+    rig_put(&guest, 1, 0, local, GUEST_BYTES, 1);
+    rig_flush(&guest);
+    rig_get(&guest, 1, 0, local + GUEST_BYTES, GUEST_BYTES, 2);
+    rig_flush(&guest);
+    must(is_filled(local + GUEST_BYTES, 0, 0, GUEST_BYTES, 1));
+    uint64_t end_ns = quoit_clock_now_ns() + 3 * GUEST_LIMIT_NS;
+    rig_until(&guest, quoit_clock_now_ns() > end_ns);
+    must(guest.lost_mask == 0);
+    must(guest.done_count == 2);
+    quoit_net_close(guest.net);
+    free(local);
+}
+
+static void run_guest(struct rig *rig)
+{
+    if (rig->host == 0) {
+        visit(rig);
+        atomic_store(&rig->board->word[0], 1);
+        return;
+    }
+    rig_until(rig, atomic_load(&rig->board->word[0]) != 0);
+    must(is_filled(rig->memory, 0, 0, GUEST_BYTES, 1));
+    must(rig->message_count == 0);
+}
+
+static void test_guest(void **state)
+{
+    (void)state;
+    struct rig rig = make_rig(2);
+    if (strcmp(driver_now, "ucx") == 0) { /* over TCP, as here, it has none */
+        const struct quoit_net_config config = {
+            .driver = driver_now, .device = "lo", .is_guest = true, .host_count = 2};
+        char problem[QUOIT_NET_PROBLEM_BYTES];
+        struct quoit_net *net = NULL;
+        assert_int_equal(quoit_net_open(&config, &net, problem), QUOIT_UNSUPPORTED);
+        assert_non_null(strstr(problem, "guest"));
+        return;
+    }
+    assert_int_equal(rig_run(&rig, run_guest), 0);
+}
+
 /* A driver that does not exist, a provider that does not exist: a sentence that names it. */
 static void test_missing(void **state)
 {
@@ -676,7 +742,7 @@ int main(void)
         cmocka_unit_test(test_killed),    cmocka_unit_test(test_killed_early),
         cmocka_unit_test(test_frozen),    cmocka_unit_test(test_sleep),
         cmocka_unit_test(test_garbage),   cmocka_unit_test(test_stranger),
-        cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_keys),      cmocka_unit_test(test_guest),
     };
     int failed_count = 0;
     cmocka_set_test_filter(getenv("QUOIT_TEST_ONLY")); /* NULL: all */

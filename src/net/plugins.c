@@ -98,8 +98,10 @@ static int flags_of(const char *driver)
     return flags;
 }
 
+/* dlopen() is looked up by name, since a direct call makes the linker warn in programs that are linked statically. */
 const struct quoit_net_driver *quoit_net_driver_open(const char *name, char problem[QUOIT_NET_PROBLEM_BYTES])
 {
+    __typeof__(&dlopen) open_library = (__typeof__(&dlopen))dlsym(RTLD_DEFAULT, "dlopen");
     char path[PATH_MAX], symbol[64];
     if (strchr(name, '/') || !find_file(name, path)) {
         snprintf(problem, QUOIT_NET_PROBLEM_BYTES, "this installation of Quoit has no network driver %.32s", name);
@@ -108,10 +110,10 @@ const struct quoit_net_driver *quoit_net_driver_open(const char *name, char prob
     struct quoit_net_signals signals;
     apply_settings(name);
     quoit_net_keep_signals(&signals);
-    void *object = dlopen(path, flags_of(name));
+    void *object = open_library ? open_library(path, flags_of(name)) : NULL;
     quoit_net_restore_signals(&signals);
     if (!object) {
-        snprintf(problem, QUOIT_NET_PROBLEM_BYTES, "%s", dlerror());
+        snprintf(problem, QUOIT_NET_PROBLEM_BYTES, "%s", open_library ? dlerror() : "the program is linked statically");
         return NULL;
     }
     snprintf(symbol, sizeof symbol, "quoit_net_driver_%.32s", name);

@@ -75,9 +75,7 @@ struct network {
 
 /* What every host knows of every other. */
 struct contact {
-    struct quoit_net_address address;
-    struct quoit_net_key key;
-    uint64_t segments;
+    struct quoit_contact memory;
     char network[NETWORK_NAME_BYTES]; /* driver and provider, cut, and the loopback device; 0 behind it */
     uint64_t processor_pool;
 };
@@ -622,27 +620,42 @@ static enum quoit_status meet_host(struct network *network, uint32_t host, const
     const struct quoit_lane *lane = network->lane;
     struct flow *flow = &network->flows[host];
     uint32_t own_host = lane->layout->host;
-    uint64_t memory_bytes = other->key.memory_bytes;
+    uint64_t memory_bytes = other->memory.key.memory_bytes;
     if (strncmp(own->network, other->network, NETWORK_NAME_BYTES) != 0) {
         quoit_say("host %u cannot join the network: it takes %.*s, and host %u takes %.*s; --network, "
                   "--network-provider and --network-device name one for all [Q0222]",
                   own_host, NETWORK_NAME_BYTES, own->network, host, NETWORK_NAME_BYTES, other->network);
         return QUOIT_UNSUPPORTED;
     }
-    if (other->segments > memory_bytes ||
-        lane->pe_counts[host] * lane->layout->segment_stride > memory_bytes - other->segments) {
+    if (other->memory.segments > memory_bytes ||
+        lane->pe_counts[host] * lane->layout->segment_stride > memory_bytes - other->memory.segments) {
         quoit_say("host %u cannot join the network: the segments of host %u are not within its memory [Q0222]",
                   own_host, host);
         return QUOIT_INVALID;
     }
-    flow->segments = other->segments;
-    enum quoit_status status = quoit_net_connect(network->net, host, &other->address);
+    flow->segments = other->memory.segments;
+    enum quoit_status status = quoit_net_connect(network->net, host, &other->memory.address);
     if (status == QUOIT_OK)
-        status = quoit_net_attach(network->net, host, &other->key, &flow->window);
+        status = quoit_net_attach(network->net, host, &other->memory.key, &flow->window);
     if (status != QUOIT_OK)
         quoit_say("host %u cannot join the network: %.*s refuses the address or the key of host %u: %s [Q0222]",
                   own_host, NETWORK_NAME_BYTES, own->network, host, quoit_status_text(status));
     return status;
+}
+
+/* For PEs that put and get by themselves (engine/ring/guest.h), which start after the proxy is ready. */
+static void tell_contacts(struct network *network, const struct contact *contacts, uint64_t lost_limit_ns)
+{
+    struct quoit_lane *lane = network->lane;
+    struct quoit_contacts *told = quoit_memory_contacts(lane->layout, lane->memory);
+    if (!told)
+        return;
+    told->network = *quoit_net_choice(network->net);
+    told->lost_limit_ns = lost_limit_ns ? lost_limit_ns : QUOIT_NET_LOST_LIMIT_NS;
+    told->is_rdma = quoit_net_limits(network->net)->is_rdma;
+    for (uint32_t host = 0; host < lane->layout->job.host_count; host++)
+        told->hosts[host] = contacts[host].memory;
+    told->is_told = true;
 }
 
 static enum quoit_status meet(struct network *network, const struct quoit_lane_network *config)
@@ -651,9 +664,9 @@ static enum quoit_status meet(struct network *network, const struct quoit_lane_n
     const struct quoit_net_choice *choice = quoit_net_choice(network->net);
     uint32_t host_count = layout->job.host_count;
     struct contact *contacts = calloc(host_count, sizeof *contacts);
-    struct contact own = {.address = *quoit_net_address(network->net),
-                          .key = *quoit_net_region_key(network->region),
-                          .segments = layout->segments,
+    struct contact own = {.memory = {.address = *quoit_net_address(network->net),
+                                     .key = *quoit_net_region_key(network->region),
+                                     .segments = layout->segments},
                           .processor_pool = quoit_processor_pool()};
     enum quoit_status status = contacts ? QUOIT_OK : QUOIT_NO_MEMORY;
     bool is_loopback = strcmp(choice->device, LOOPBACK) == 0;
@@ -664,8 +677,10 @@ static enum quoit_status meet(struct network *network, const struct quoit_lane_n
     for (uint32_t host = 0; host < host_count && status == QUOIT_OK; host++)
         if (host != layout->host)
             status = meet_host(network, host, &own, &contacts[host]);
-    if (status == QUOIT_OK)
+    if (status == QUOIT_OK) {
         share_machine(network, contacts);
+        tell_contacts(network, contacts, config->lost_limit_ns);
+    }
     free(contacts);
     return status;
 }

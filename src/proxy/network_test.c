@@ -113,6 +113,32 @@ static void test_a_part_goes_to_its_place(void **state)
     close_world(&world);
 }
 
+/* A PE has put by itself, and wants the other one woken. It knows the way from the host's memory. */
+static void test_a_put_of_the_pe_itself_wakes(void **state)
+{
+    struct world world;
+    struct quoit_frame frame;
+    (void)state;
+    open_world(&world);
+    const struct quoit_contacts *contacts = quoit_memory_contacts(&world.layout, world.memory);
+    assert_true(contacts->is_told);
+    assert_string_equal(contacts->network.driver, "rig");
+    assert_int_equal(contacts->lost_limit_ns, QUOIT_NET_LOST_LIMIT_NS);
+    assert_int_equal(contacts->hosts[1].segments, world.layout.segments);
+    assert_int_equal(contacts->hosts[1].key.memory_bytes, world.layout.total_bytes);
+    submit_put(&world, 0, WORD_BYTES, QUOIT_FRAME_LANDED);
+    step(&world);
+    assert_int_equal(world.lane.status, QUOIT_OK);
+    assert_int_equal(world.net.sent_bytes, QUOIT_FRAME_BYTES);
+    memcpy(&frame, world.net.sent, sizeof frame);
+    assert_int_equal(frame.kind, QUOIT_FRAME_PUT);
+    assert_int_equal(frame.flags, QUOIT_FRAME_LANDED);
+    assert_int_equal(frame.bytes, WORD_BYTES);
+    assert_int_equal(frame.offset, world.layout.segment_heap);
+    assert_int_equal(world.net.put_count, 0);
+    close_world(&world);
+}
+
 static void too_many_bytes(struct quoit_frame *frame)
 {
     frame->bytes = WANTED_BYTES + ELEMENT_BYTES;
@@ -682,6 +708,7 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_put_of_the_pe_itself_wakes),
         cmocka_unit_test(test_a_reply_completes_its_request),
         cmocka_unit_test(test_a_part_goes_to_its_place),
         cmocka_unit_test(test_malformed),

@@ -81,13 +81,23 @@ static void share_variables(struct quoit_boot *boot)
     set_data_regions(boot);
 }
 
-static void open_fabric(struct quoit_boot *boot)
+/* --network-direct. */
+static enum quoit_guest_use guest_use_of(const struct quoit_options *options)
+{
+    const char *use = options->values[QUOIT_OPT_NETWORK_DIRECT].text;
+    if (strcmp(use, "auto") == 0)
+        return QUOIT_GUEST_AUTO;
+    return strcmp(use, "yes") == 0 ? QUOIT_GUEST_YES : QUOIT_GUEST_NO;
+}
+
+static void open_fabric(struct quoit_boot *boot, const struct quoit_options *options)
 {
     struct quoit_fabric_config config = {.layout = &boot->layout,
                                          .memory = boot->memory,
                                          .pe_self = boot->pe,
                                          .policy = ((const struct quoit_host_header *)boot->memory)->machine.policy,
-                                         .paths = quoit_job.paths};
+                                         .paths = quoit_job.paths,
+                                         .guest_use = guest_use_of(options)};
     for (int side = 0; side < QUOIT_SIDE_COUNT && boot->layout.job.host_count > 1; side++)
         config.ports[side] = (struct quoit_port_config){
             .driver = boot->driver,
@@ -345,7 +355,7 @@ void quoit_job_start(int thread_level)
     if (status != QUOIT_OK)
         cannot_start("the other PEs did not come", status);
     try_paths(boot);
-    open_fabric(boot);
+    open_fabric(boot, &options);
     make_world();
 
     begin(thread_level, &options);
@@ -364,7 +374,7 @@ static void start_again(int thread_level)
     set_data_regions(boot);
     if (++quoit_job.init_number >> (64 - QUOIT_TEAM_FLAG_BITS) != 0)
         cannot_start("shmem_init was called too often", QUOIT_UNSUPPORTED);
-    open_fabric(boot);
+    open_fabric(boot, &options);
     make_world();
     begin(thread_level, &options);
     quoit_team_for_collective(SHMEM_TEAM_SHARED, "shmem_init");

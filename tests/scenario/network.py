@@ -12,7 +12,7 @@ import unittest
 
 import scenario
 
-GREET, BUSY = scenario.program("scenario_greet"), scenario.program("scenario_busy")
+GREET, BUSY, DIRECT = (scenario.program(f"scenario_{name}") for name in ("greet", "busy", "direct"))
 QUOIT = os.path.join(scenario.BIN, "quoit")
 DRIVERS = ("ofi", "ucx")
 PATIENT = ("--link-limit", "30s")  # of a busy machine, where the limit is not what is tested
@@ -159,9 +159,44 @@ class Starting(WithNetwork):
         self.assertEqual((job.returncode, out, err), (0, b"done\n" * 3, b""))
 
 
+class Direct(WithNetwork):
+    """PEs that put and get by themselves; the data is checked by conformance.*.direct and stress.mix.*.direct too."""
+
+    def drivers(self):
+        return [driver for driver in usable_drivers() if driver != "ucx"]  # over TCP it has no guests
+
+    def test_words_in_order_and_a_fork(self):
+        """Rounds of four small operations and barriers: none of the operations needs the proxy of its own host."""
+        for driver in self.drivers():
+            with self.subTest(driver=driver), tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "stats.json")
+                result = self.run_job("--hosts", 3, "-n", 3, "--network", driver, *PATIENT, "--network-direct", "yes",
+                                      "--stats-json", path, DIRECT, 40)
+                self.assertEqual((result.status, result.out), (0, "begun\n"), result)
+                with open(path) as file:
+                    told = json.load(file)["network"]
+                for row in told:
+                    # While a PE connects, the proxy gets for it, and its puts go in messages.
+                    self.assertTrue(40 < row["by_pes"] <= row["puts"] + row["gets"], told)
+
+    def test_none_by_itself_over_tcp(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "stats.json")
+            result = self.run_job("--hosts", 2, "-n", 2, *NETWORK, "--network-provider", "tcp;ofi_rxm" if "ofi" in usable_drivers() else "tcp",
+                                  "--stats-json", path, DIRECT, 20)
+            self.assertEqual(result.status, 0, result)
+            with open(path) as file:
+                self.assertEqual([row["by_pes"] for row in json.load(file)["network"]], [0, 0])
+
+    def test_a_wrong_word(self):
+        result = self.run_job("--hosts", 2, "--network-direct", "perhaps", GREET)
+        self.assertEqual(result.status, 2, result)
+        self.assertIn("auto, yes or no", result.err)
+
+
 class Ending(WithNetwork):
-    def busy(self, driver, *options):
-        job = self.start("--hosts", 3, "--network", driver, *(options or PATIENT), "-n", 6, BUSY)
+    def busy(self, driver, *options, program=BUSY):
+        job = self.start("--hosts", 3, "--network", driver, *(options or PATIENT), "-n", 6, program)
         self.assertEqual(job.stdout.readline(), b"begun\n")
         return job
 
@@ -182,6 +217,20 @@ class Ending(WithNetwork):
                 job = self.busy(driver)
                 os.kill(self.proxies()[1], signal.SIGKILL)
                 self.end_of(job, 0)
+
+    def test_a_killed_proxy_under_direct_puts(self):
+        for driver in usable_drivers():
+            with self.subTest(driver=driver):
+                job = self.busy(driver, *PATIENT, "--network-direct", "yes", program=DIRECT)
+                time.sleep(0.5)  # puts are under way
+                os.kill(self.proxies()[1], signal.SIGKILL)
+                self.end_of(job, 0)
+
+    def test_a_frozen_proxy_under_direct_puts(self):
+        job = self.busy("auto", "--link-limit", "3s", "--network-direct", "yes", program=DIRECT)
+        time.sleep(0.5)
+        os.kill(self.proxies()[1], signal.SIGSTOP)
+        self.end_of(job, 3)
 
     def test_a_frozen_proxy(self):
         """It answers nobody, and the kernel keeps its connections up: only its silence tells."""

@@ -45,7 +45,7 @@ static void open_with(uint32_t chunk_bytes)
         mmap(NULL, test.layout.total_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     assert_ptr_not_equal(test.memory, MAP_FAILED);
     quoit_self_init(&test.self, &test.layout, test.memory, 0, quoit_wait_policy_for(1, 1));
-    assert_int_equal(quoit_engine_ring_open(&test.self, no_ports, &test.engine), QUOIT_OK);
+    assert_int_equal(quoit_engine_ring_open(&test.self, no_ports, QUOIT_GUEST_NO, &test.engine), QUOIT_OK);
     for (uint32_t pe = 0; pe < PE_COUNT; pe++) {
         uint32_t host = quoit_job_config_host_of_pe(&job, pe);
         test.peers[pe] = (struct quoit_peer){.engine = test.engine,

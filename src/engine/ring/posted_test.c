@@ -481,7 +481,7 @@ static enum quoit_status open_engine(void)
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
         ports[side] = (struct quoit_port_config){
             .driver = &port_driver, .memory = {test.memory, test.layout.total_bytes}, .endpoint = &endpoint};
-    return quoit_engine_ring_open(&test.self, ports, &test.engine);
+    return quoit_engine_ring_open(&test.self, ports, QUOIT_GUEST_NO, &test.engine);
 }
 
 static void start_with(uint32_t capabilities, enum quoit_direct_puts direct_puts, uint64_t window_bytes)

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "engine/ring/channel.h"
 #include "engine/ring/context.h"
+#include "engine/ring/guest.h"
 
 #include <stdlib.h>
 
@@ -65,10 +66,17 @@ static bool connect(struct quoit_engine *engine, struct quoit_peer *peer)
 static void put(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset, const void *source,
                 size_t bytes, bool is_nbi)
 {
-    if (bytes == 0)
+    if (bytes == 0 || quoit_guest_put(context, peer, offset, source, bytes))
         return;
     if (!quoit_direct_reaches(peer, offset, bytes) || !quoit_direct_put(context, peer, offset, source, bytes))
         quoit_relayed_put(context, peer, offset, source, bytes, (struct quoit_put_manner){.is_nbi = is_nbi});
+}
+
+static void get(struct quoit_context *context, const struct quoit_peer *peer, void *destination, uint64_t offset,
+                size_t bytes, bool is_nbi)
+{
+    if (is_nbi || !quoit_guest_get(context, peer, destination, offset, bytes))
+        quoit_relayed_get(context, peer, destination, offset, bytes, is_nbi);
 }
 
 static void put_strided(struct quoit_context *context, const struct quoit_peer *peer,
@@ -139,6 +147,7 @@ static void fence(struct quoit_engine *engine, struct quoit_context *context)
         quoit_channel_wait64(ring, &own->off_lane_count);
     /* Requests to one PE keep their order, if payload does not land early; see channel.c. */
     quoit_ring_context_fence(own);
+    quoit_guest_complete(ring, context);
     fence_direct(context);
     /* A direct put could overtake a request on its way to the same PE. */
     if (atomic_load_explicit(&own->relayed_count, memory_order_relaxed) != 0)
@@ -149,9 +158,11 @@ static void quiet(struct quoit_engine *engine, struct quoit_context *context)
 {
     struct quoit_ring_engine *ring = (struct quoit_ring_engine *)engine;
     if (context == NULL) {
+        quoit_guest_finish(ring);
         quoit_posted_complete_all(ring);
         return;
     }
+    quoit_guest_complete(ring, context);
     if (atomic_load_explicit(&context->ring.outstanding_count, memory_order_acquire) != 0)
         quoit_channel_wait64(ring, &context->ring.outstanding_count);
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
@@ -163,7 +174,9 @@ static void quiet(struct quoit_engine *engine, struct quoit_context *context)
 
 static void progress(struct quoit_engine *engine)
 {
-    quoit_posted_attend((struct quoit_ring_engine *)engine);
+    struct quoit_ring_engine *ring = (struct quoit_ring_engine *)engine;
+    quoit_posted_attend(ring);
+    quoit_guest_progress(ring);
 }
 
 /* Clears the PE's doorbell bits so that the next direct put interrupts. */
@@ -207,6 +220,7 @@ static void close_ring(struct quoit_engine *engine)
         quoit_posted_close(ring, side);
         quoit_port_close(ring->ports[side]);
     }
+    quoit_guest_close(ring);
     quoit_channel_close_all(ring);
     free(ring->peers);
     free(ring);
@@ -217,7 +231,7 @@ static const struct quoit_engine_ops ring_ops = {
     .close = close_ring,
     .connect = connect,
     .put = put,
-    .get = quoit_relayed_get,
+    .get = get,
     .put_strided = put_strided,
     .get_strided = quoit_relayed_get_strided,
     .amo = amo,
@@ -231,7 +245,7 @@ static const struct quoit_engine_ops ring_ops = {
 
 enum quoit_status quoit_engine_ring_open(struct quoit_self *self,
                                          const struct quoit_port_config ports[QUOIT_SIDE_COUNT],
-                                         struct quoit_engine **engine_out)
+                                         enum quoit_guest_use guest_use, struct quoit_engine **engine_out)
 {
     struct quoit_ring_engine *ring = calloc(1, sizeof *ring);
     if (!ring)
@@ -262,6 +276,9 @@ enum quoit_status quoit_engine_ring_open(struct quoit_self *self,
             goto close_engine;
     }
     status = quoit_channel_open_all(ring);
+    if (status != QUOIT_OK)
+        goto close_engine;
+    status = quoit_guest_open(ring, guest_use);
     if (status != QUOIT_OK)
         goto close_engine;
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)

@@ -9,6 +9,7 @@
 #include "env/biased_lock.h"
 
 struct quoit_journal;
+struct quoit_guest;
 
 struct quoit_ring_peer {
     uint64_t window_offset; /* DIRECT: its segment in the window MEMORY of `side` */
@@ -80,6 +81,7 @@ struct quoit_ring_engine {
     struct quoit_direct direct[QUOIT_SIDE_COUNT];
     struct quoit_channel_end *channels; /* [lane_count] */
     struct quoit_ring_peer *peers;      /* [pe_count] */
+    struct quoit_guest *guest;          /* see guest.h; NULL: all goes through the proxy */
 };
 
 static inline struct quoit_ring_engine *quoit_ring_engine_of(const struct quoit_peer *peer)

@@ -445,12 +445,23 @@ static void post_receives(struct ofi *ofi)
     }
 }
 
-static enum quoit_status make_ops(struct ofi *ofi, char problem[QUOIT_NET_PROBLEM_BYTES])
+static enum quoit_status make_transfers(struct ofi *ofi)
+{
+    ofi->ops = calloc(OP_COUNT, sizeof *ofi->ops);
+    if (!ofi->ops)
+        return QUOIT_NO_MEMORY;
+    for (uint32_t i = 0; i < TRANSFER_COUNT; i++) {
+        ofi->ops[i].next_free = ofi->free_transfers;
+        ofi->free_transfers = &ofi->ops[i];
+    }
+    return QUOIT_OK;
+}
+
+static enum quoit_status make_messages(struct ofi *ofi, char problem[QUOIT_NET_PROBLEM_BYTES])
 {
     uint64_t bytes = (uint64_t)(SEND_COUNT + RECEIVE_COUNT) * MESSAGE_BYTES;
-    ofi->ops = calloc(OP_COUNT, sizeof *ofi->ops);
     ofi->buffers = aligned_alloc(4096, bytes);
-    if (!ofi->ops || !ofi->buffers)
+    if (!ofi->buffers)
         return QUOIT_NO_MEMORY;
     memset(ofi->buffers, 0, bytes);
     int error = 0;
@@ -458,13 +469,12 @@ static enum quoit_status make_ops(struct ofi *ofi, char problem[QUOIT_NET_PROBLE
         error = register_memory(ofi, ofi->buffers, bytes, FI_SEND | FI_RECV, &ofi->buffers_mr);
     if (error != 0)
         return refuse(problem, "fi_mr_reg", error);
-    for (uint32_t i = 0; i < OP_COUNT; i++) {
-        struct op *op = &ofi->ops[i], **list = i < TRANSFER_COUNT ? &ofi->free_transfers : &ofi->free_sends;
-        if (i >= TRANSFER_COUNT)
-            op->buffer = ofi->buffers + (uint64_t)(i - TRANSFER_COUNT) * MESSAGE_BYTES;
+    for (uint32_t i = TRANSFER_COUNT; i < OP_COUNT; i++) {
+        struct op *op = &ofi->ops[i];
+        op->buffer = ofi->buffers + (uint64_t)(i - TRANSFER_COUNT) * MESSAGE_BYTES;
         if (i < TRANSFER_COUNT + SEND_COUNT) {
-            op->next_free = *list;
-            *list = op;
+            op->next_free = ofi->free_sends;
+            ofi->free_sends = op;
             continue;
         }
         op->kind = OP_RECEIVE;
@@ -531,7 +541,9 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
     if (status == QUOIT_OK)
         status = open_endpoint(ofi, problem);
     if (status == QUOIT_OK)
-        status = make_ops(ofi, problem);
+        status = make_transfers(ofi);
+    if (status == QUOIT_OK && !config->is_guest)
+        status = make_messages(ofi, problem);
     if (status != QUOIT_OK) {
         close_end(&ofi->end);
         return status;

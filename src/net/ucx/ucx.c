@@ -448,6 +448,10 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
         say_no_network(config->provider, config->device, problem);
         return QUOIT_UNSUPPORTED;
     }
+    if (config->is_guest && strcmp(device->transport, "tcp") == 0) {
+        snprintf(problem, QUOIT_NET_PROBLEM_BYTES, "UCX over TCP has no guests: frames are between hosts");
+        return QUOIT_UNSUPPORTED;
+    }
     struct ucx *ucx = calloc(1, sizeof *ucx);
     if (!ucx)
         return QUOIT_NO_MEMORY;

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: what a PE puts and gets over its own end of a network, and what not: nothing that could change an order, leave a
+ * waiting PE asleep, or be lost. Method: one PE of a job over a network; the test is the network and the proxy, records
+ * what it is given, and finishes operations when it likes. */
+#include "engine/ring/guest.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+#define HOST_COUNT    3u
+#define PE_COUNT      6u
+#define OPERATION_MAX 64u
+#define SEGMENTS(host) (UINT64_C(4096) * (host)) /* where those of a host begin, as its proxy says */
+
+struct operation {
+    uint32_t host;
+    uint64_t offset, bytes, cookie;
+    void *local;
+    bool is_put;
+};
+
+struct quoit_net_window {
+    uint32_t host;
+};
+
+static struct {
+    struct quoit_layout layout;
+    struct quoit_self self;
+    struct quoit_engine *engine;
+    struct quoit_context context, other_context;
+    struct quoit_peer peers[PE_COUNT];
+    char *memory;
+    uint64_t heap;
+    /* The network. */
+    struct quoit_net_config config;
+    struct quoit_net_window windows[HOST_COUNT];
+    uint32_t open_count, connect_count, progress_count;
+    enum quoit_status open_status, connect_status, begin_status, done_status;
+    struct operation operations[OPERATION_MAX];
+    uint32_t operation_count, done_count;
+    uint32_t idle_count; /* so many calls of progress finish nothing */
+    uint64_t found;      /* what a get finds */
+    bool is_closed;
+} test;
+
+enum quoit_status quoit_net_open(const struct quoit_net_config *config, struct quoit_net **net_out,
+                                 char problem[QUOIT_NET_PROBLEM_BYTES])
+{
+    problem[0] = '\0';
+    test.open_count++;
+    test.config = *config;
+    if (test.open_status == QUOIT_OK)
+        *net_out = (struct quoit_net *)(void *)&test;
+    return test.open_status;
+}
+
+void quoit_net_close(struct quoit_net *net)
+{
+    test.is_closed = net != NULL;
+}
+
+enum quoit_status quoit_net_connect(struct quoit_net *net, uint32_t host, const struct quoit_net_address *address)
+{
+    (void)net;
+    assert_int_equal(address->bytes, host + 1);
+    test.connect_count++;
+    return test.connect_status;
+}
+
+enum quoit_status quoit_net_attach(struct quoit_net *net, uint32_t host, const struct quoit_net_key *key,
+                                   struct quoit_net_window **window_out)
+{
+    (void)net;
+    assert_int_equal(key->bytes, host + 10);
+    test.windows[host].host = host;
+    *window_out = &test.windows[host];
+    return QUOIT_OK;
+}
+
+const struct quoit_net_region *quoit_net_region(const struct quoit_net *net)
+{
+    return (const struct quoit_net_region *)(const void *)net;
+}
+
+static enum quoit_status begin(const struct quoit_net_window *window, struct operation operation)
+{
+    if (test.begin_status != QUOIT_OK)
+        return test.begin_status;
+    assert_in_range(test.operation_count, 0, OPERATION_MAX - 1);
+    operation.host = window->host;
+    test.operations[test.operation_count++] = operation;
+    return QUOIT_OK;
+}
+
+enum quoit_status quoit_net_put(struct quoit_net *net, const struct quoit_net_window *window, uint64_t offset,
+                                const void *source, const struct quoit_net_region *region, uint64_t bytes,
+                                uint64_t cookie)
+{
+    assert_ptr_equal(net, region);
+    return begin(window, (struct operation){.offset = offset,
+                                            .bytes = bytes,
+                                            .cookie = cookie,
+                                            .local = (void *)(uintptr_t)source,
+                                            .is_put = true});
+}
+
+enum quoit_status quoit_net_get(struct quoit_net *net, const struct quoit_net_window *window, uint64_t offset,
+                                void *destination, const struct quoit_net_region *region, uint64_t bytes,
+                                uint64_t cookie)
+{
+    assert_ptr_equal(net, region);
+    return begin(window,
+                 (struct operation){.offset = offset, .bytes = bytes, .cookie = cookie, .local = destination});
+}
+
+/* Finishes all that is under way. */
+uint32_t quoit_net_progress(struct quoit_net *net)
+{
+    uint32_t count = 0;
+    (void)net;
+    test.progress_count++;
+    if (test.idle_count > 0) {
+        test.idle_count--;
+        return 0;
+    }
+    for (; test.done_count < test.operation_count; count++) {
+        const struct operation *operation = &test.operations[test.done_count++];
+        if (!operation->is_put)
+            memcpy(operation->local, &test.found, operation->bytes);
+        test.config.on_done(test.config.arg, operation->host, operation->cookie, test.done_status);
+    }
+    return count;
+}
+
+/* The job */
+
+static void tell_contacts(bool is_rdma)
+{
+    struct quoit_contacts *contacts = quoit_memory_contacts(&test.layout, test.memory);
+    *contacts = (struct quoit_contacts){.lost_limit_ns = 1, .is_rdma = is_rdma, .is_told = true};
+    for (uint32_t host = 0; host < HOST_COUNT; host++)
+        contacts->hosts[host] = (struct quoit_contact){
+            .address = {.bytes = host + 1}, .key = {.bytes = host + 10}, .segments = SEGMENTS(host)};
+}
+
+static void open_with(enum quoit_guest_use use, bool is_rdma)
+{
+    const struct quoit_job_config job = {.host_count = HOST_COUNT,
+                                         .pe_count = PE_COUNT,
+                                         .lane_count = 1,
+                                         .slot_count = 2,
+                                         .chunk_bytes = 2 * QUOIT_MANY_BYTES_MAX,
+                                         .protocol = QUOIT_PROTOCOL_NETWORK,
+                                         .heap_bytes = 65536};
+    const struct quoit_port_config no_ports[QUOIT_SIDE_COUNT] = {0};
+    memset(&test, 0, sizeof test);
+    assert_int_equal(quoit_layout_make(&job, 0, &test.layout), QUOIT_OK);
+    test.heap = test.layout.segment_heap;
+    test.memory =
+        mmap(NULL, test.layout.total_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    assert_ptr_not_equal(test.memory, MAP_FAILED);
+    tell_contacts(is_rdma);
+    quoit_self_init(&test.self, &test.layout, test.memory, 0, quoit_wait_policy_for(1, 1));
+    assert_int_equal(quoit_engine_ring_open(&test.self, no_ports, use, &test.engine), QUOIT_OK);
+    test.self.engines[test.self.engine_count++] = test.engine;
+    for (uint32_t pe = 0; pe < PE_COUNT; pe++) {
+        uint32_t host = quoit_job_config_host_of_pe(&job, pe);
+        test.peers[pe] = (struct quoit_peer){.engine = test.engine,
+                                             .pe = pe,
+                                             .host = (uint16_t)host,
+                                             .local = (uint16_t)(pe - quoit_job_config_first_pe(&job, host))};
+        assert_int_equal(test.engine->ops->connect(test.engine, &test.peers[pe]), host != 0);
+    }
+}
+
+static int open_test(void **state)
+{
+    (void)state;
+    open_with(QUOIT_GUEST_YES, false);
+    return 0;
+}
+
+static int close_test(void **state)
+{
+    (void)state;
+    test.engine->ops->close(test.engine);
+    assert_int_equal(test.is_closed, test.open_count != 0 && test.open_status == QUOIT_OK);
+    munmap(test.memory, test.layout.total_bytes);
+    return 0;
+}
+
+static struct quoit_channel *channel(void)
+{
+    return quoit_memory_channel(&test.layout, test.memory, 0, 0);
+}
+
+static uint32_t request_count(void)
+{
+    return atomic_load(&channel()->submit_tail);
+}
+
+static const struct quoit_frame *request(uint32_t number)
+{
+    assert_in_range(number, 0, request_count() - 1);
+    return &channel()->requests[channel()->submit[number % QUOIT_REQUESTS_A_CHANNEL]].frame;
+}
+
+/* As the proxy says that all requests are executed. */
+static void execute_requests(void)
+{
+    struct quoit_channel *shared = channel();
+    for (uint32_t tail = atomic_load(&shared->complete_tail); tail != request_count(); tail++) {
+        shared->complete[tail % QUOIT_REQUESTS_A_CHANNEL] = shared->submit[tail % QUOIT_REQUESTS_A_CHANNEL];
+        atomic_store(&shared->complete_tail, tail + 1);
+    }
+}
+
+static void put_at(struct quoit_context *context, uint32_t pe, uint64_t offset, const void *source, size_t bytes)
+{
+    test.engine->ops->put(context, &test.peers[pe], offset, source, bytes, false);
+}
+
+static void put(uint32_t pe)
+{
+    const uint64_t word = 7;
+    put_at(&test.context, pe, test.heap, &word, sizeof word);
+}
+
+static void a_lone_put_goes_by_itself(void **state)
+{
+    (void)state;
+    uint64_t word = 0x0123456789abcdef;
+    put_at(&test.context, 5, test.heap + 24, &word, sizeof word);
+    word = 0;
+    assert_int_equal(test.operation_count, 1);
+    assert_int_equal(request_count(), 0);
+    const struct operation *operation = &test.operations[0];
+    const uint64_t sent = 0x0123456789abcdef;
+    assert_true(operation->is_put);
+    assert_int_equal(operation->host, 2);
+    assert_int_equal(operation->offset, SEGMENTS(2) + test.layout.segment_stride + test.heap + 24);
+    assert_int_equal(operation->bytes, sizeof word);
+    assert_memory_equal(operation->local, &sent, sizeof sent);
+    assert_true((char *)operation->local >= (char *)test.config.memory);
+    assert_true((char *)operation->local < (char *)test.config.memory + test.config.memory_bytes);
+    assert_true(test.config.is_guest);
+}
+
+static void of_a_row_the_others_share_requests(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        put(2);
+    assert_int_equal(test.operation_count, 1);
+    assert_int_equal(request_count(), 1);
+    assert_int_equal(request(0)->kind, QUOIT_FRAME_PUT_MANY);
+    const uint64_t word = 1;
+    put_at(&test.other_context, 3, test.heap, &word, sizeof word);
+    assert_int_equal(test.operation_count, 2);
+    assert_int_equal(test.connect_count, 1);
+}
+
+static void the_ends_open_and_connect_with_their_first_operation(void **state)
+{
+    (void)state;
+    assert_int_equal(test.open_count, 0);
+    put(2);
+    test.engine->ops->quiet(test.engine, &test.context);
+    put(3);
+    test.engine->ops->quiet(test.engine, &test.context);
+    assert_int_equal(test.open_count, 1);
+    assert_int_equal(test.connect_count, 1);
+    put(4);
+    assert_int_equal(test.open_count, 1);
+    assert_int_equal(test.connect_count, 2);
+    assert_int_equal(test.operation_count, 3);
+}
+
+static void quiet_and_fence_wait_until_it_has_arrived(void **state)
+{
+    (void)state;
+    put(2);
+    test.idle_count = 3;
+    test.engine->ops->fence(test.engine, &test.context);
+    assert_int_equal(test.done_count, 1);
+    put(2);
+    test.idle_count = 3;
+    test.engine->ops->quiet(test.engine, &test.context);
+    assert_int_equal(test.done_count, 2);
+    assert_int_equal(test.operation_count, 2);
+    assert_int_equal(test.idle_count, 0);
+}
+
+static void none_passes_requests_before_a_fence(void **state)
+{
+    (void)state;
+    put(2);
+    put(2);
+    assert_int_equal(request_count(), 1);
+    test.engine->ops->fence(test.engine, &test.context);
+    uint32_t count = request_count();
+    put(2);
+    assert_int_equal(test.operation_count, 1);
+    assert_int_equal(request_count(), count + 1);
+    execute_requests();
+    test.engine->ops->quiet(test.engine, &test.context);
+    put(2);
+    assert_int_equal(test.operation_count, 2);
+}
+
+static void workspaces_and_large_puts_go_through_the_proxy(void **state)
+{
+    (void)state;
+    static const char bytes[8192];
+    const uint64_t word = 1;
+    put_at(&test.context, 2, test.layout.segment_data - 8, &word, sizeof word);
+    put_at(&test.context, 2, test.heap, bytes, sizeof bytes);
+    assert_int_equal(test.operation_count, 0);
+    assert_in_range(request_count(), 2, QUOIT_REQUESTS_A_CHANNEL);
+    put_at(&test.context, 2, test.layout.segment_data, &word, sizeof word);
+    assert_int_equal(test.operation_count, 1);
+}
+
+/* The first put in a while wakes its PE at once; of those that follow soon the last wake comes later. */
+static void a_wake_names_what_was_put(void **state)
+{
+    (void)state;
+    put(3);
+    assert_int_equal(request_count(), 0);
+    test.engine->ops->quiet(test.engine, &test.context);
+    assert_int_equal(request_count(), 1);
+    assert_int_equal(request(0)->kind, QUOIT_FRAME_PUT);
+    assert_int_equal(request(0)->flags, QUOIT_FRAME_LANDED);
+    assert_int_equal(request(0)->dest_host, 1);
+    assert_int_equal(request(0)->dest_pe, 1);
+    assert_int_equal(request(0)->offset, test.heap);
+    assert_int_equal(request(0)->bytes, 8);
+    execute_requests();
+    const char three[3] = {0};
+    put_at(&test.context, 3, test.heap + 100, three, sizeof three);
+    test.idle_count = 1;
+    test.engine->ops->quiet(test.engine, &test.context);
+    execute_requests();
+    if (request_count() == 1) { /* it waits, unless this machine was held up */
+        struct quoit_ring_engine *ring = (struct quoit_ring_engine *)test.engine;
+        while (request_count() == 1)
+            quoit_guest_progress(ring);
+    }
+    assert_int_equal(request_count(), 2);
+    assert_int_equal(request(1)->offset, test.heap + 100);
+    assert_int_equal(request(1)->bytes, 3);
+    execute_requests();
+    test.engine->ops->quiet(test.engine, NULL);
+}
+
+static void what_it_cannot_do_the_proxy_does(void **state)
+{
+    (void)state;
+    test.begin_status = QUOIT_FULL;
+    put(2);
+    assert_int_equal(request_count(), 1);
+    assert_int_equal(test.progress_count, 1); /* so that it connects */
+    test.begin_status = QUOIT_GONE;
+    put(4);
+    assert_int_equal(request_count(), 2);
+    test.begin_status = QUOIT_OK;
+    execute_requests();
+    test.engine->ops->quiet(test.engine, &test.context);
+    test.config.on_lost(test.config.arg, 1, QUOIT_GONE);
+    put(2);
+    assert_int_equal(test.operation_count, 0);
+    assert_int_equal(request_count(), 3);
+    uint64_t word;
+    assert_false(quoit_guest_get(&test.context, &test.peers[2], &word, test.heap, sizeof word));
+    put(4);
+    assert_int_equal(test.operation_count, 1);
+}
+
+static void a_host_that_refuses_is_asked_once(void **state)
+{
+    (void)state;
+    test.connect_status = QUOIT_INVALID;
+    put(2);
+    put(2);
+    assert_int_equal(test.connect_count, 1);
+    assert_int_equal(test.operation_count, 0);
+    assert_int_equal(request_count(), 1);
+}
+
+static void a_network_that_does_not_open_is_tried_once(void **state)
+{
+    (void)state;
+    test.open_status = QUOIT_UNSUPPORTED;
+    put(2);
+    put(4);
+    assert_int_equal(test.open_count, 1);
+    assert_int_equal(test.operation_count, 0);
+    assert_int_equal(request_count(), 2);
+}
+
+static void a_get_returns_with_the_data(void **state)
+{
+    (void)state;
+    uint64_t word = 0;
+    put(2); /* opens the end */
+    test.found = 0xfedcba9876543210;
+    test.idle_count = 3;
+    test.engine->ops->get(&test.context, &test.peers[4], &word, test.heap + 8, sizeof word, false);
+    assert_int_equal(word, 0xfedcba9876543210);
+    assert_false(test.operations[1].is_put);
+    assert_int_equal(test.operations[1].offset, SEGMENTS(2) + test.heap + 8);
+    test.done_status = QUOIT_GONE;
+    for (uint32_t i = 0; i < 40; i++) { /* more than there may be at once: none keeps its place */
+        assert_false(quoit_guest_get(&test.context, &test.peers[4], &word, test.heap, sizeof word));
+        assert_int_equal(test.operation_count, 3 + i);
+    }
+    assert_int_equal(word, 0xfedcba9876543210);
+}
+
+static void by_itself_only_over_rdma_and_for_a_program_that_gains(void **state)
+{
+    (void)state;
+    open_with(QUOIT_GUEST_AUTO, false);
+    assert_ptr_equal(((struct quoit_ring_engine *)test.engine)->guest, NULL);
+    close_test(NULL);
+    open_with(QUOIT_GUEST_NO, true);
+    assert_ptr_equal(((struct quoit_ring_engine *)test.engine)->guest, NULL);
+    close_test(NULL);
+    open_with(QUOIT_GUEST_AUTO, true);
+    uint32_t count = 0;
+    for (; test.open_count == 0 && count < 100000; count++) {
+        put(2);
+        execute_requests();
+        test.engine->ops->quiet(test.engine, &test.context);
+    }
+    assert_in_range(count, 1000, 99999);
+    assert_int_equal(test.operation_count, 1);
+    execute_requests();
+    close_test(NULL);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_test, close_test)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_lone_put_goes_by_itself),
+        TEST(of_a_row_the_others_share_requests),
+        TEST(the_ends_open_and_connect_with_their_first_operation),
+        TEST(quiet_and_fence_wait_until_it_has_arrived),
+        TEST(none_passes_requests_before_a_fence),
+        TEST(workspaces_and_large_puts_go_through_the_proxy),
+        TEST(a_wake_names_what_was_put),
+        TEST(what_it_cannot_do_the_proxy_does),
+        TEST(a_host_that_refuses_is_asked_once),
+        TEST(a_network_that_does_not_open_is_tried_once),
+        TEST(a_get_returns_with_the_data),
+        cmocka_unit_test(by_itself_only_over_rdma_and_for_a_program_that_gains),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
