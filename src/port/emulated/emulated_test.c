@@ -413,6 +413,23 @@ static void test_posted_from_a_descriptor(void **state)
     close(ends[1]);
 }
 
+/* A write that is due so soon has landed on return: no other thread was woken for it. */
+static void test_a_short_post_lands_at_once(void **state)
+{
+    struct rig *rig = *state;
+    struct quoit_port *ports[2];
+    uint64_t sent[16] = {0}; /* 1.28 us at the rate */
+    rig->knobs = (struct quoit_port_knobs){.rate_bytes_per_s = 100000000};
+    connect_windows(rig, ports);
+    for (uint64_t turn = 1; turn <= 200; turn++) {
+        for (size_t i = 0; i < sizeof sent / sizeof sent[0]; i++)
+            sent[i] = turn << 8 | i;
+        assert_int_equal(quoit_port_write(ports[0], QUOIT_WINDOW_MEMORY, 64, sent, sizeof sent), QUOIT_OK);
+        assert_memory_equal(window_of(rig, 1) + 64, sent, sizeof sent);
+    }
+    rig_disconnect(ports);
+}
+
 /* Nothing of it arrives behind a loss, and what is lost leaves its buffer to the next: or the third turn has none of
  * the eight, and waits until the test's time runs out. */
 #define LOST_AT_ONCE 4
@@ -721,6 +738,7 @@ int main(void)
         T(test_cut_in_the_middle_of_a_fast_write),
         T(test_write_from_a_descriptor),
         T(test_posted_from_a_descriptor),
+        T(test_a_short_post_lands_at_once),
         T(test_posted_from_a_descriptor_and_lost),
         T(test_registers_are_read_whole),
         T(test_hostile_link_vectors),

@@ -16,6 +16,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "env/clock.h"
+#include "env/wait.h"
 
 #define QUEUE_BYTES 262144u
 #define ENTRY_ALIGN 64u
@@ -33,6 +34,7 @@
 #define BATCH_NS       50000u
 #define SLEEP_FROM_NS  20000u /* this thread's sleeps end soon after their time; for what is due alone */
 #define SLEEP_EARLY_NS 10000u
+#define SOON_NS        2000u /* to wake that thread takes longer */
 
 enum entry_kind { ENTRY_WRITE, ENTRY_PART, ENTRY_RING, ENTRY_SCRATCHPAD, ENTRY_SKIP };
 
@@ -156,13 +158,22 @@ static void land_due(struct quoit_emulated_port *port)
     }
 }
 
+/* Whether all that waits is due within so short a time. With the lock. */
+static bool is_soon(struct quoit_emulated_queue *queue)
+{
+    uint64_t soon_ns = quoit_clock_now_ns() + SOON_NS;
+    return queue->head != queue->tail && entry_at(queue, queue->head)->due_ns <= soon_ns &&
+           queue->last_due_ns <= soon_ns;
+}
+
 /* After a post, with `lock`: lands what is due, unless another thread is at it, and leaves the rest to the queue's
- * thread. What is due at once needs no switch to that. */
+ * thread. What is due at once, or nearly, as short writes to an idle wire are, needs no switch to that. */
 static void land_or_wake(struct quoit_emulated_port *port)
 {
     struct quoit_emulated_queue *queue = port->queue;
     if (pthread_mutex_trylock(&queue->landing) == 0) {
-        land_due(port);
+        for (land_due(port); is_soon(queue); land_due(port))
+            quoit_pause();
         pthread_mutex_unlock(&queue->landing);
     }
     if (queue->is_idle && queue->head != queue->tail)
@@ -362,13 +373,16 @@ void quoit_emulated_post_scratchpad(struct quoit_emulated_port *port, uint64_t s
 void quoit_emulated_queue_arrive(struct quoit_emulated_port *port)
 {
     struct quoit_emulated_queue *queue = port->queue;
+    bool has_waited = false;
     if (queue == NULL)
         return;
     pthread_mutex_lock(&queue->lock);
     uint64_t tail = queue->tail;
-    while ((int64_t)(tail - queue->head) > 0)
+    for (; (int64_t)(tail - queue->head) > 0; has_waited = true)
         wait_for_change(queue);
     pthread_mutex_unlock(&queue->lock);
+    if (has_waited)
+        quoit_emulated_has_waited(port);
 }
 
 void quoit_emulated_queue_lose(struct quoit_emulated_port *port)
