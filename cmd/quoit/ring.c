@@ -34,7 +34,7 @@ static void print_help(void)
            "  --ring [USER:]NAME       which ring (ring); of another user for root alone\n"
            "  --hosts N                how many (5), 2 to 64\n"
            "  --subnet A.B.C.D/BITS    IPv4 network (10.77.0.0/24); host h has its address h + 1\n"
-           "  --mtu BYTES              of the devices (1500), 1280 to 65000\n"
+           "  --mtu BYTES              of the devices (1500, of join 65000), 1280 to 65000\n"
            "  --link-rate BYTES        of each link and direction, per second (unlimited)\n"
            "  --offload yes|no         pass large segments whole, and without checksums (yes)\n"
            "  --queues N               of each device (1), 1 to 8: flows are divided among them\n"
@@ -273,20 +273,27 @@ static int run(const struct ring_command *command, const struct ring_arguments *
     return RING_STATUS_FAILED;
 }
 
+/* On a slow link TCP makes its segments small, down to two packets, and on bridges each segment costs a doorbell. */
+static uint32_t default_mtu(const char *command)
+{
+    return strcmp(command, "join") == 0 ? QUOIT_VETH_MTU_MAX : DEFAULT_MTU;
+}
+
 int command_ring(int argc, char **argv)
 {
+    const char *command = argc > 1 ? argv[1] : "";
     struct ring_arguments arguments = {.plan = {.name = "ring",
                                                 .host_count = DEFAULT_HOSTS,
                                                 .address = DEFAULT_ADDRESS,
                                                 .prefix = DEFAULT_PREFIX,
-                                                .mtu = DEFAULT_MTU,
+                                                .mtu = default_mtu(command),
                                                 .has_offload = 1,
                                                 .queue_count = 1,
                                                 .dma_bytes = QUOIT_VETH_DMA_NEVER,
                                                 .devices = {[QUOIT_LEFT] = "/dev/ntb0", [QUOIT_RIGHT] = "/dev/ntb1"}},
                                        .given = "ring",
                                        .uid = geteuid(),
-                                       .command = argc > 1 ? argv[1] : ""};
+                                       .command = command};
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             print_help();
