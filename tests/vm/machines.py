@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Virtual machines whose bridge is emulated (ntb_device.c), under Linux's own driver of the chip and our kernel module.
 The chip is AMD's; with `.intel` behind the name of a test Intel's, and an IOMMU where memory does not lie as that wants it.
+With `.ivshmem` it is QEMU's ivshmem (ivshmem_link.c) under a driver of our own, for which QEMU 7.2 is new enough.
 
   contract  one machine with both ends of a link: the contract suite of ports over the driver in src/port/linux
   contract_dma   the same machine with two engines under Linux's own plx_dma: the suite's part about DMA;
@@ -34,14 +35,16 @@ The chip is AMD's; with `.intel` behind the name of a test Intel's, and an IOMMU
 
 Use: machines.py TEST BUILD_FOLDER [ARGUMENT...]; arguments go to the program. Exit 77: this machine cannot do it, and why.
 The bed (QEMU, kernel, modules) is what tests/vm/bed makes in the folder QUOIT_VM_BED. QUOIT_VM_ACCEL=kvm is faster where
-KVM works; without it QEMU translates. QUOIT_VM_PROCESSORS=2 gives each machine two processors, QUOIT_VM_MEMORY=640 as many
+KVM works; without it QEMU translates. QUOIT_VM_QEMU=/usr/bin/qemu-system-x86_64 takes that QEMU instead of the bed's, for
+tests of `.ivshmem`. QUOIT_VM_PROCESSORS=2 gives each machine two processors, QUOIT_VM_MEMORY=640 as many
 MiB (256), QUOIT_VM_HOSTS=2 to 6 is how many a job has (3).
 """
 import dataclasses, hashlib, os, random, re, shutil, signal, subprocess, sys, tempfile, threading, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-KERNEL = os.path.join(HERE, "../../kernel")
+MODULES = {"quoit_ntb": os.path.join(HERE, "../../kernel"), "ntb_hw_ivshmem": os.path.join(HERE, "ivshmem")}  # our own
 BED = os.environ.get("QUOIT_VM_BED", "/var/cache/quoit-vm")
+QEMU = os.environ.get("QUOIT_VM_QEMU")
 MEMORY_MIB = int(os.environ.get("QUOIT_VM_MEMORY", "256"))
 # Debian's kernel then tells in its log of memory that is used after it was freed, or written past its end.
 GUARDS = "kfence.sample_interval=5 slab_debug=FZP page_poison=1"
@@ -62,11 +65,11 @@ def skip(why):
 def check_bed():
     if not os.path.exists(os.path.join(BED, "vmlinuz")):
         skip(f"there is no bed in {BED}: as root, tests/vm/bed DIR makes one (QUOIT_VM_BED=DIR names another)")
-    if os.geteuid() != 0 and not os.path.exists(module_path()):
+    if os.geteuid() != 0 and not os.path.exists(module_path("quoit_ntb")):
         skip("the kernel module is built in a chroot, which needs root")
 
 
-# The kernel module, built once for each content of its sources; as it is, or so that its calls of the kernel fail
+# Our kernel modules, each built once for each content of its sources; quoit_ntb also so that its calls of the kernel fail
 
 FAILING = [os.path.join(HERE, "failing.c"), os.path.join(HERE, "failing.h")]
 FAILING_KBUILD = """
@@ -75,23 +78,23 @@ ccflags-y += -include $(src)/failing.h
 """
 
 
-def sources():
-    for folder, _, names in sorted(os.walk(KERNEL)):
+def sources(module):
+    for folder, _, names in sorted(os.walk(MODULES[module])):
         for name in sorted(names):
             if name.endswith((".c", ".h")) or name == "Kbuild":
                 yield os.path.join(folder, name)
 
 
-def module_path(is_failing=False):
+def module_path(module, is_failing=False):
     digest = hashlib.sha256()
-    for path in [*sources(), *(FAILING if is_failing else [])]:
+    for path in [*sources(module), *(FAILING if is_failing else [])]:
         with open(path, "rb") as file:
             digest.update(file.read())
     return os.path.join(BED, "built", digest.hexdigest()[:16] + ".ko")
 
 
-def build_module(is_failing):
-    path = module_path(is_failing)
+def build_module(module, is_failing):
+    path = module_path(module, is_failing)
     if os.path.exists(path):
         return path
     root = os.path.join(BED, "root")
@@ -99,8 +102,8 @@ def build_module(is_failing):
         version = file.read().strip()
     work = tempfile.mkdtemp(prefix="quoit-", dir=os.path.join(root, "tmp"))
     try:
-        for source in sources():
-            target = os.path.join(work, os.path.relpath(source, KERNEL))
+        for source in sources(module):
+            target = os.path.join(work, os.path.relpath(source, MODULES[module]))
             os.makedirs(os.path.dirname(target), exist_ok=True)
             shutil.copy(source, target)
         if is_failing:
@@ -117,8 +120,8 @@ def build_module(is_failing):
         if done.returncode != 0:
             sys.exit(done.stdout[-3000:] + done.stderr[-3000:])
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        subprocess.run(["strip", "-g", os.path.join(work, "quoit_ntb.ko")], check=True)
-        shutil.copy(os.path.join(work, "quoit_ntb.ko"), path)
+        subprocess.run(["strip", "-g", os.path.join(work, f"{module}.ko")], check=True)
+        shutil.copy(os.path.join(work, f"{module}.ko"), path)
     finally:
         shutil.rmtree(work)
     return path
@@ -187,8 +190,9 @@ def make_file_system(path, test, programs, script):
     archive = Archive()
     archive.add_file("bin/busybox", os.path.join(BED, "busybox"))
     for module in ("ntb", chip, *modules):
-        own = module == "quoit_ntb"
-        archive.add_file(f"lib/{module}.ko", build_module(test.is_failing) if own else os.path.join(BED, f"modules/{module}.ko"))
+        is_failing = module == "quoit_ntb" and test.is_failing
+        archive.add_file(f"lib/{module}.ko",
+                         build_module(module, is_failing) if module in MODULES else os.path.join(BED, f"modules/{module}.ko"))
     archive.add("chip", chip.encode(), 0o100644)
     archive.add("modules", "\n".join([*modules, ""]).encode(), 0o100644)
     for module in ("tun", "e1000"):
@@ -204,7 +208,9 @@ def make_file_system(path, test, programs, script):
 # Machines
 
 def qemu(preload):
-    """QEMU of the bed, by its own loader, so that it needs nothing of this machine."""
+    """QEMU of the bed, by its own loader, so that it needs nothing of this machine; or that of QUOIT_VM_QEMU."""
+    if QEMU:
+        return ["env", *([f"LD_PRELOAD={preload}"] if preload else []), QEMU]
     root, library = os.path.join(BED, "root"), "usr/lib/x86_64-linux-gnu"
     return [os.path.join(root, "lib64/ld-linux-x86-64.so.2"), "--library-path", os.path.join(root, library),
             *(["--preload", preload] if preload else []), os.path.join(root, "usr/bin/qemu-system-x86_64"),
@@ -251,17 +257,27 @@ class Bed:
         self.devices, self.running = [], {}
         self.is_over = threading.Event()
         for link in range(1 + max(end for ends, _ in test.machines.values() for end in ends) // 2):
-            ends = (2 * link, 2 * link + 1)
-            maps = [self.map_socket(self.machine_of(end)) for end in ends] if test.is_mapped else []
-            options = ["--chip", test.chip, "--lose", str(test.lose), "--map-late", str(test.map_late_us)]
-            if test.engine is not None:
-                options += ["--dma", ",".join(self.engine_socket(end) for end in ends), *test.engine]
             with open(f"{folder}/registers", "a") as counts:
-                self.devices.append(subprocess.Popen([os.path.join(build, "bin/vm_ntb_device"), *options, str(test.window_mib),
-                                                      *[self.socket(end) for end in ends], *maps], stdout=counts))
+                self.devices.append(subprocess.Popen(self.device_of((2 * link, 2 * link + 1)), stdout=counts))
         sockets = [self.socket, *([self.engine_socket] if test.engine is not None else [])]
         while not all(os.path.exists(socket(end)) for end in range(2 * len(self.devices)) for socket in sockets):
             time.sleep(0.05)
+
+    def device_of(self, ends):
+        """The command of the device of a link."""
+        test = self.test
+        if test.chip == "ivshmem":
+            command = [os.path.join(self.build, "bin/vm_ivshmem_link"), str(test.window_mib)]
+            for end in ends:
+                name = self.machine_of(end)
+                command += [self.socket(end), self.memory_file(name), self.map_socket(name)]
+            return command
+        maps = [self.map_socket(self.machine_of(end)) for end in ends] if test.is_mapped else []
+        options = ["--chip", test.chip, "--lose", str(test.lose), "--map-late", str(test.map_late_us)]
+        if test.engine is not None:
+            options += ["--dma", ",".join(self.engine_socket(end) for end in ends), *test.engine]
+        return [os.path.join(self.build, "bin/vm_ntb_device"), *options, str(test.window_mib),
+                *[self.socket(end) for end in ends], *maps]
 
     def socket(self, end):
         return f"{self.folder}/end{end}"
@@ -271,6 +287,9 @@ class Bed:
 
     def map_socket(self, name):
         return f"{self.folder}/{name}.windows"
+
+    def memory_file(self, name):
+        return f"{self.folder}/{name}.memory"
 
     def machine_of(self, end):
         return next(name for name, (ends, _) in self.test.machines.items() if end in ends)
@@ -284,19 +303,14 @@ class Bed:
             "-M", "q35,memory-backend=mem,kernel-irqchip=split",
             "-accel", os.environ.get("QUOIT_VM_ACCEL", "tcg,thread=multi"),
             "-cpu", "max", "-smp", str(self.processors), "-m", str(MEMORY_MIB), "-nodefaults", "-nographic", "-no-reboot",
-            "-object", f"memory-backend-memfd,id=mem,size={MEMORY_MIB}M,share=on",
+            "-object", self.memory_of(name),
             "-chardev", f"file,id=console,path={self.folder}/{name}.log,append=on", "-serial", "chardev:console",
             "-kernel", os.path.join(BED, "vmlinuz"), "-initrd", f"{self.folder}/system",
             "-append", f"console=ttyS0 quiet panic=-1 no_timer_check {memory} {guards} {options}"]
         if self.test.has_iommu:
             command += ["-device", "intel-iommu,intremap=on,caching-mode=on"]
         for i, end in enumerate(ends):
-            command += ["-device", f"pcie-root-port,id=port{i},chassis={i + 1},slot={i + 1},addr={i + 4}"]
-            sockets = [self.socket(end), *([self.engine_socket(end)] if self.test.engine is not None else [])]
-            for function, socket in enumerate(sockets):
-                command += ["-device", '{"driver":"vfio-user-pci","bus":"port%d","addr":"0.%d","multifunction":%s,"rombar":0,'
-                                       '"x-msg-timeout":%d,"socket":{"path":"%s","type":"unix"}}'
-                                       % (i, function, "true" if len(sockets) > 1 else "false", DEVICE_MS, socket)]
+            command += self.bridge_of(i, end)
         for i, other in enumerate(self.networks_of(name)):
             command += ["-netdev", f"stream,id=net{i},addr.type=unix,addr.path={self.folder}/net{other},"
                                    + ("server=on" if name == "host0" else "server=off,reconnect-ms=500"),
@@ -306,6 +320,23 @@ class Bed:
         with open(f"{self.folder}/{name}.qemu", "a") as log:
             self.running[name] = subprocess.Popen(["nice", "-n", str(NICE)] + command, stdout=log, stderr=log,
                                                   stdin=subprocess.DEVNULL, env=environment)
+
+    def memory_of(self, name):
+        kind = f"file,mem-path={self.memory_file(name)}" if self.test.chip == "ivshmem" else "memfd"
+        return f"memory-backend-{kind},id=mem,size={MEMORY_MIB}M,share=on"
+
+    def bridge_of(self, i, end):
+        """Options of QEMU for the bridge of /dev/ntbI."""
+        if self.test.chip == "ivshmem":
+            return ["-chardev", f"socket,id=link{i},path={self.socket(end)}",
+                    "-device", f"ivshmem-doorbell,chardev=link{i},vectors=2,addr={i + 4}"]
+        options = ["-device", f"pcie-root-port,id=port{i},chassis={i + 1},slot={i + 1},addr={i + 4}"]
+        sockets = [self.socket(end), *([self.engine_socket(end)] if self.test.engine is not None else [])]
+        for function, socket in enumerate(sockets):
+            options += ["-device", '{"driver":"vfio-user-pci","bus":"port%d","addr":"0.%d","multifunction":%s,"rombar":0,'
+                                   '"x-msg-timeout":%d,"socket":{"path":"%s","type":"unix"}}'
+                                   % (i, function, "true" if len(sockets) > 1 else "false", DEVICE_MS, socket)]
+        return options
 
     def networks_of(self, name):
         if not self.test.has_network:
@@ -620,6 +651,8 @@ TESTS = {
 # Its translations start at multiples of the window's size: without an IOMMU those of a whole huge page.
 for name, has_iommu in {"contract": True, "pair": False, "ring2": True}.items():
     TESTS[f"{name}.intel"] = dataclasses.replace(TESTS[name], chip="intel", has_iommu=has_iommu)
+for name in ("stress", "pair", "ring2", "ring3", "flap"):
+    TESTS[f"{name}.ivshmem"] = dataclasses.replace(TESTS[name], chip="ivshmem", is_mapped=True, registers_max=0)
 CONFORMANCE = os.environ["QUOIT_VM_ONLY"].split() if "QUOIT_VM_ONLY" in os.environ else [
     "rma", "strided", "edges", "values", "amo", "signal", "order", "p2p", "memory", "coll", "reduce", "lock",
                "teams", "generic", "again", "whole"]
@@ -658,7 +691,7 @@ def driver_of(chip):
 
 
 def check_modules(test):
-    needed = [driver_of(test.chip), *[module for module in test.modules if module != "quoit_ntb"]]
+    needed = [module for module in (driver_of(test.chip), *test.modules) if module not in MODULES]
     needed += ["tun"] if "quoit" in test.programs else ["e1000"] if test.has_network else []
     for module in needed:
         if not os.path.exists(os.path.join(BED, f"modules/{module}.ko")):
@@ -671,7 +704,8 @@ def run_test(name, build, arguments):
     if test.has_seconds and arguments:
         test = dataclasses.replace(test, limit_s=test.limit_s + int(arguments[0]))
     check_modules(test)
-    folder = tempfile.mkdtemp(prefix="quoit-vm-")
+    # The memory of a machine of ivshmem is a file, which is not to be written to a disk.
+    folder = tempfile.mkdtemp(prefix="quoit-vm-", dir="/dev/shm" if test.chip == "ivshmem" else None)
     try:
         script = f"export ARGS='{' '.join(arguments or DEFAULTS.get(name.split('.')[0], []))}'\n{test.script}\n"
         programs = [find_program(build, program) for program in test.programs]
