@@ -589,6 +589,22 @@ static void check_rounds(struct pe *pe, const char *what, uint64_t before, uint6
                 (unsigned long long)wanted);
 }
 
+/* Flags of the next team in the same place are above all that this one has used, whichever it used most. */
+static void check_next_flag(struct pe *pe)
+{
+    struct quoit_team_state *team = pe->world_team;
+    uint64_t *const counts[] = {&team->phase,         &team->publish_count,      &team->round,
+                                &team->sent_count[1], &team->come_count[0],      &team->dissemination_count,
+                                &team->come_count[1], &team->tree_sent_count[1], &team->tree_come_count[2]};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        uint64_t saved = *counts[i];
+        *counts[i] = 1000000;
+        if (quoit_team_next_flag(team) != team->flag_base + 1000001)
+            note_error(pe, "a flag of before would be used again: count", i);
+        *counts[i] = saved;
+    }
+}
+
 /* One PE a host: what fits comes from two more hosts in each round, what does not travels round the hosts and back, each
  * time to all but the own one, and a broadcast over links asks the neighbours alone. */
 static void run_counted(struct pe *pe)
@@ -610,6 +626,7 @@ static void run_counted(struct pe *pe)
     before = team->round;
     quoit_coll_broadcast(team, to, from, 1u << 20, 0, true, "broadcast");
     check_rounds(pe, "a broadcast", before, 1);
+    check_next_flag(pe);
 }
 
 static void *run_pe(void *arg)
