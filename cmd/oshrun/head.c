@@ -23,17 +23,6 @@
 
 #define LOST_GRACE_NS 200000000u /* for the last output of the other hosts */
 
-static bool is_this_machine(const char *name)
-{
-    char own[256];
-    if (strcmp(name, "localhost") == 0)
-        return true;
-    if (gethostname(own, sizeof own) != 0)
-        return false;
-    own[sizeof own - 1] = '\0';
-    return strcmp(name, own) == 0;
-}
-
 #define QUOTED_BYTES (4 * PATH_MAX + 3)
 
 /* One word for a shell, whatever its characters. */
@@ -54,14 +43,14 @@ static void quote(const char *word, char quoted_out[QUOTED_BYTES])
 static void __attribute__((noreturn))
 become_shell(const struct job *job, const char *name, const char *own_path, int in_fd, int out_fd, pid_t parent)
 {
-    const char *rsh = job->plan->rsh;
+    const char *rsh = job->plan->launch.rsh;
     char script[PATH_MAX], quoted[QUOTED_BYTES];
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent || dup2(in_fd, STDIN_FILENO) < 0 || dup2(out_fd, STDOUT_FILENO) < 0)
         _exit(STATUS_CANNOT_START);
     spawn_restore(job);
-    if (rsh[0] == '\0' && is_this_machine(name))
+    if (allocation_is_own(&job->plan->launch, name))
         execl(own_path, own_path, "--agent", (char *)NULL);
     snprintf(script, sizeof script, "exec %s \"$@\"", rsh[0] ? rsh : "ssh -x -o BatchMode=yes");
     quote(own_path, quoted);

@@ -100,7 +100,26 @@ static bool add_line(struct machines *machines, const char *line, char problem_o
     return add_word(machines, name, name_length, slots, problem_out);
 }
 
-bool machines_add_file(struct machines *machines, const char *path, char problem_out[MACHINES_PROBLEM_BYTES])
+/* A line of PE_HOSTFILE: name, slots, then the queue and its processors. */
+static bool add_grid_line(struct machines *machines, const char *line, char problem_out[MACHINES_PROBLEM_BYTES])
+{
+    char name[MACHINE_NAME_BYTES], number[32];
+    uint32_t slots;
+    int found = sscanf(line, "%127s %31s", name, number);
+    if (found <= 0)
+        return true;
+    if (found == 1) {
+        snprintf(problem_out, MACHINES_PROBLEM_BYTES, "there are no slots behind \"%.99s\"", name);
+        return false;
+    }
+    return read_slots(number, strlen(number), &slots, problem_out) &&
+           add(machines, name, strlen(name), slots, problem_out);
+}
+
+typedef bool line_reader(struct machines *machines, const char *line, char problem_out[MACHINES_PROBLEM_BYTES]);
+
+static bool add_lines(struct machines *machines, const char *path, line_reader *read_line,
+                      char problem_out[MACHINES_PROBLEM_BYTES])
 {
     char line[LINE_BYTES], problem[MACHINES_PROBLEM_BYTES];
     uint32_t number = 0, before = machines->count;
@@ -115,7 +134,7 @@ bool machines_add_file(struct machines *machines, const char *path, char problem
             is_good = false;
         } else {
             line[strcspn(line, "#")] = '\0';
-            is_good = add_line(machines, line, problem);
+            is_good = read_line(machines, line, problem);
         }
         if (!is_good)
             snprintf(problem_out, MACHINES_PROBLEM_BYTES, "%.200s:%u: %.150s", path, number, problem);
@@ -127,6 +146,16 @@ bool machines_add_file(struct machines *machines, const char *path, char problem
     if (file)
         fclose(file);
     return is_good;
+}
+
+bool machines_add_file(struct machines *machines, const char *path, char problem_out[MACHINES_PROBLEM_BYTES])
+{
+    return add_lines(machines, path, add_line, problem_out);
+}
+
+bool machines_add_grid(struct machines *machines, const char *path, char problem_out[MACHINES_PROBLEM_BYTES])
+{
+    return add_lines(machines, path, add_grid_line, problem_out);
 }
 
 /* The next number of "4(x2),3", which stands for 4, 4, 3; 0 at its end. */

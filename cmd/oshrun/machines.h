@@ -37,6 +37,8 @@ bool machines_add_file(struct machines *machines, const char *path, char problem
 /* Adds those of Slurm's list of names, "n[01-03,7],m2", with the tasks of each, "4(x2),3"; NULL: not given. */
 bool machines_add_slurm(struct machines *machines, const char *names, const char *tasks,
                         char problem_out[MACHINES_PROBLEM_BYTES]);
+/* Adds those of Grid Engine's file: lines "name slots queue processors". */
+bool machines_add_grid(struct machines *machines, const char *path, char problem_out[MACHINES_PROBLEM_BYTES]);
 /* PEs that fill all slots; a machine without a number counts as one. */
 uint32_t machines_slots(const struct machines *machines);
 /* Gives each machine its PEs: by slots in the order of the list, over and over while PEs are left; equal numbers where

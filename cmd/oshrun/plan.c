@@ -18,8 +18,6 @@
 
 _Static_assert(QUOIT_OPTION_CHUNK_BYTES_MAX == QUOIT_CHUNK_BYTES_MAX, "the table's limit is the protocol's");
 
-#define SLURM_RSH "srun --overlap --quiet --unbuffered --mpi=none -N1 -n1 -w"
-
 struct parser {
     struct plan *plan;
     struct plan_program *program; /* the one being described */
@@ -240,22 +238,19 @@ static bool find_allocation(struct plan *plan)
 {
     static const enum quoit_option_id others[] = {QUOIT_OPT_HOSTS, QUOIT_OPT_RING, QUOIT_OPT_TRACE, QUOIT_OPT_DEBUGGER};
     char problem[MACHINES_PROBLEM_BYTES];
-    const char *slurm_names = getenv("SLURM_JOB_NODELIST"), *pbs_file = getenv("PBS_NODEFILE");
-    bool is_good = true, is_slurm = slurm_names && getenv("SLURM_JOB_ID");
+    struct allocation allocation = {.rsh = ""};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (is_given(plan, others[i]) && plan_text(plan, others[i])[0])
             return true;
-    if (is_slurm)
-        is_good = machines_add_slurm(&plan->machines, slurm_names, getenv("SLURM_TASKS_PER_NODE"), problem);
-    else if (pbs_file && getenv("PBS_JOBID"))
-        is_good = machines_add_file(&plan->machines, pbs_file, problem);
-    if (!is_good)
-        bad_usage("%s: %s; --host names the machines", is_slurm ? "SLURM_JOB_NODELIST" : "PBS_NODEFILE", problem);
+    if (!allocation_find(&plan->machines, &allocation, problem)) {
+        bad_usage("%s; --host names the machines", problem);
+        return false;
+    }
     if (plan->machines.count == 1) /* which is this one */
         plan->machines = (struct machines){0};
-    if (is_slurm && plan->machines.count && !plan->rsh[0])
-        plan->rsh = SLURM_RSH;
-    return is_good;
+    if (!plan->launch.rsh[0])
+        plan->launch = allocation;
+    return true;
 }
 
 bool plan_has_bridges(const struct plan *plan)
@@ -275,7 +270,8 @@ static int find_machines(struct plan *plan)
                                                   QUOIT_OPT_DEBUGGER};
     char problem[MACHINES_PROBLEM_BYTES];
     const char *list = plan_text(plan, QUOIT_OPT_HOST), *file = plan_text(plan, QUOIT_OPT_HOSTFILE);
-    plan->rsh = plan_text(plan, QUOIT_OPT_RSH);
+    plan->launch.rsh = plan_text(plan, QUOIT_OPT_RSH);
+    plan->launch.own = plan->launch.rsh[0] ? ALLOCATION_OWN_AS_OTHERS : ALLOCATION_OWN_BY_NAME;
     if (!plan->is_agent && !list[0] && !file[0] && !find_allocation(plan))
         return STATUS_BAD_USAGE;
     if (!plan->is_agent && list[0] && !machines_add_list(&plan->machines, list, problem))

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "allocation.h"
 #include "base/options.h"
 #include "fault.h"
 #include "machines.h"
@@ -46,7 +47,7 @@ struct plan {
     uint64_t ring_starts;     /* of --rings, as in the job config */
     uint64_t bare_hosts;      /* of --on: a bit for each host without PEs */
     struct machines machines; /* of --host and --hostfile, those that have PEs */
-    const char *rsh;          /* the command of --rsh, or what starts agents here without it */
+    struct allocation launch; /* what starts agents: --rsh, or what the allocation has for that */
     bool is_agent;            /* machines were placed by oshrun, of whose command line this is */
     bool has_ring;            /* --ring: */
     char ring_path[QUOIT_SHARE_PATH_BYTES];

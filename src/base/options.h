@@ -76,7 +76,8 @@ enum quoit_option_type {
       "# begins a comment. Machines of --host come before these.")                                                     \
     X(RSH, "rsh", "QUOIT_RSH", STRING, "", "COMMAND", 0, 0, NETWORK, LAUNCHER,                                         \
       "how to start a command on a machine: COMMAND name command...",                                                  \
-      "A shell parses COMMAND. Default: ssh -x -o BatchMode=yes; for localhost and the name of this machine none. "    \
+      "A shell parses COMMAND. Default: ssh -x -o BatchMode=yes; for localhost and the name of this machine none. In " \
+      "an allocation of Slurm srun --overlap, of OAR oarsh, of Grid Engine qrsh -inherit. "                            \
       "Input and output of the agent go through it, and nothing of the job listens for it.")                           \
     X(BRIDGES, "bridges", "QUOIT_BRIDGES", STRING, "/dev/ntb0,/dev/ntb1", "LEFT,RIGHT", 0, 0, NETWORK, LAUNCHER,       \
       "with --host and --driver linux: the two ports of each machine",                                                 \

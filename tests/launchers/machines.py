@@ -115,6 +115,18 @@ class Options(scenario.Case):
         path = self.hostfile("m1\nm1\nm2\n")
         result = self.run_job("--dry-run", GREET, env={"PBS_JOBID": "1", "PBS_NODEFILE": path})
         self.assertEqual([line.split()[2] for line in result.out.splitlines()], ["m1", "m1", "m2"])
+        for variables in ({"OAR_JOB_ID": "7", "OAR_NODEFILE": path}, {"OAR_JOB_ID": "7", "OAR_NODE_FILE": path}):
+            result = self.run_job("--dry-run", GREET, env=variables)
+            self.assertEqual([line.split()[2] for line in result.out.splitlines()], ["m1", "m1", "m2"])
+        path = self.hostfile("n1.cluster 2 all.q@n1.cluster UNDEFINED\nn2.cluster 1 all.q@n2.cluster 0,0:0,1\n"
+                             "n1.cluster 1 long.q@n1.cluster <NULL>\n")
+        result = self.run_job("--dry-run", GREET, env={"JOB_ID": "7", "PE_HOSTFILE": path})
+        self.assertEqual([line.split()[2] for line in result.out.splitlines()], ["n1.cluster"] * 3 + ["n2.cluster"], result)
+        for text, words in (("n1\n", 'there are no slots behind "n1"'), ("n1 0 q x\n", 'slots must be 1..1023, not "0"'),
+                            ("\n", "names no host")):
+            result = self.run_job("--dry-run", GREET, env={"JOB_ID": "7", "PE_HOSTFILE": self.hostfile(text)})
+            self.assertEqual(result.status, 2, result)
+            self.assertRegex(result.err, f"oshrun: PE_HOSTFILE: .*{words}.*; --host names the machines")
         for nodes in ("n[1", "n[]", "n[2-1]", "n[x]", "n[1-2]m[3]", "n[1-99999]", "n[1-2", "["):
             result = self.run_job("--dry-run", GREET, env={"SLURM_JOB_ID": "1", "SLURM_JOB_NODELIST": nodes})
             self.assertEqual(result.status, 2, f"{nodes} {result}")
@@ -187,6 +199,37 @@ class Agents(Machines):
                                 stdin=subprocess.DEVNULL, timeout=scenario.LIMIT_S, check=False,
                                 env=scenario.environment(self.mark, PATH=f"{self.folder}:{os.environ['PATH']}"))
         self.assertEqual((result.returncode, lines(result.stdout), result.stderr), (0, greetings(3), ""), result)
+
+    def test_allocations(self):
+        """OAR's and Grid Engine's own remote shells start the agents, but not that of this machine, whose name may have a domain
+        there; --rsh is used before them. Both are scripts of ours: oarsh gives its words to a shell, as ssh does."""
+        own = os.uname().nodename
+        own = own.split(".")[0] if "." in own else own + ".cluster"
+        place = os.path.join(self.folder, "batch")
+        used, bin_ = os.path.join(place, "used"), os.path.join(place, "bin")
+        os.makedirs(bin_)
+        for name, check in (("oarsh", ""), ("qrsh", "[ \"$1\" = -inherit ] || exit 8; shift; ")):
+            os.rename(self.script(f'{check}echo {name} "$1" >>{used}; shift; exec sh -c "$*"'), os.path.join(bin_, name))
+        hosts = {"east": 2, own: 1, "west": 1}
+        path = {"PATH": f"{bin_}:{os.environ['PATH']}"}
+        with open(os.path.join(place, "oar"), "w") as file:
+            file.writelines(f"{host}\n" * count for host, count in hosts.items())
+        with open(os.path.join(place, "grid"), "w") as file:
+            file.writelines(f"{host} {count} all.q@{host} UNDEFINED\n" for host, count in hosts.items())
+        of_oar = {"OAR_JOB_ID": "7", "OAR_NODEFILE": os.path.join(place, "oar")}
+        of_grid = {"JOB_ID": "7", "PE_HOSTFILE": os.path.join(place, "grid")}
+        other = self.script(f'echo other "$1" >>{used}; shift; exec "$@"')
+        for variables, options, starts in ((of_oar, (), ["oarsh east", "oarsh west"]),
+                                           (of_grid, (), ["qrsh east", "qrsh west"]),
+                                           (of_grid, ("--rsh", other), sorted(f"other {host}" for host in hosts))):
+            with self.subTest(starts=starts):
+                open(used, "w").close()
+                result = self.run_job(*PATIENT, *options, "--tag", GREET, env={**variables, **path})
+                self.assertEqual((result.status, result.err), (0, ""), result)
+                self.assertEqual(lines(result.out), sorted(f"[PE {i} {host}] hello from PE {i} of 4"
+                                                           for i, host in enumerate(("east", "east", own, "west"))))
+                with open(used) as file:
+                    self.assertEqual(lines(file.read()), starts)
 
     def test_this_machine_needs_no_shell(self):
         result = self.run_job("--host", "localhost:2", GREET)

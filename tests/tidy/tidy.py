@@ -18,8 +18,8 @@ import tempfile
 # Folders of src/, in order: each may include those before it, and itself.
 LAYERS = ["base", "env", "trace", "wire", "port", "share", "net", "ring", "link", "host", "lane", "papers", "local", "heap", "engine", "proxy", "veth", "fabric", "coll", "boot", "shmem", "dsm"]
 # Headers of the launcher, in order: a file includes those before its own, so that no two call each other.
-LAUNCHER = ["fault", "machines", "plan", "help", "loop", "buffer", "talk", "output", "terminal", "children", "guard", "setup", "job", "network",
-            "hosts", "end", "service", "input", "spawn", "reap", "inject", "stuck", "perfetto", "trace", "stats", "wish", "report",
+LAUNCHER = ["fault", "machines", "allocation", "plan", "help", "loop", "buffer", "talk", "output", "terminal", "children", "guard", "setup", "job",
+            "network", "hosts", "end", "service", "input", "spawn", "reap", "inject", "stuck", "perfetto", "trace", "stats", "wish", "report",
             "head", "agent", "serve", "main"]
 FILE_LINES_MAX = 900
 FUNCTION_LINES_MAX = 70
@@ -372,7 +372,7 @@ WORDS_ALLOWED = [
     (r"src/link/|src/lane/", r"QUOIT_HOLD_|HELD"),  # a flapping link is held down
     (r"cmd/quoit/figures/hybrid\.py", r"intra-node"),  # the title of a paper
     (r"", r"/sys/devices/system/node"),
-    (r"", r"SLURM_TASKS_PER_NODE"),  # a name of Slurm's
+    (r"", r"SLURM_TASKS_PER_NODE|OAR_NODE_FILE"),  # names of Slurm's and OAR's
     (r"cmd/quoit/figures/", r"shape"),  # of an array, of a JSON value
 ]
 
