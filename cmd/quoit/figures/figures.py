@@ -176,9 +176,12 @@ def constants(model):
 
 UNCOUNTED = [
     "Not counted, because the model could not miss it: \u201coverall network throughput increased in the ring network as the "
-    "number of hosts that participated in the network increased\u201d (RING-19, IV; links share nothing but a host's memory), "
-    "and \u201cPut it is little influenced by the hop count, while Get is influenced by the hop count\u201d of throughput (the "
-    "same runs as the latencies).",
+    "number of hosts that participated in the network increased\u201d and \u201crelative higher data transfer rate in comparison "
+    "with an individual NTB port connection\u201d (RING-19, IV; links share nothing but a host's memory).",
+    "Not tested, because it names a cause and its effect is tested: \u201cWhen there are more than 4 threads, physical transfer of "
+    "the interconnection network dominates thread parallelism, and as a result, parallelism of threads has little effect.\u201d "
+    "(RING-22, 5.2; 22/6, 4 -> 8 threads), and why the rate of reduction falls with the hosts (22/5). The papers show means of five "
+    "runs (RING-22, 5.1); simulated runs are all alike.",
     "Against the papers: a put to the left neighbour travels the whole ring, since the protocol sends payload in one direction; "
     "RING-19, III.B.3 says \u201cIf the source host and destination host are neighbors, only one data transfer is required to "
     "access remote symmetric data objects.\u201d The figures that have sends to the left (22/5 to 22/7) rest on that; the row "
