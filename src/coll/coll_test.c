@@ -33,6 +33,17 @@
 struct world;
 struct pe;
 
+/* What runs on which hosts. */
+struct play {
+    uint32_t host_count;
+    uint32_t pe_count;
+    uint64_t window_bytes; /* of the memory windows; 0: all of the memory */
+    uint32_t step_count;
+    uint32_t size_log_max;
+    void (*run)(struct pe *pe); /* before the steps */
+    bool is_network;            /* teams take their hosts for those of a network */
+};
+
 struct host {
     struct world *world;
     struct rig_host *rig;
@@ -48,9 +59,7 @@ struct world {
     pthread_barrier_t ready;    /* proxies and the test */
     pthread_barrier_t quiesced; /* PEs */
     uint64_t seed;
-    uint32_t step_count;
-    void (*run)(struct pe *pe); /* instead of steps by chance */
-    uint32_t size_log_max;
+    struct play play;
     _Atomic uint32_t error_count;
 };
 
@@ -251,7 +260,7 @@ static void leave(struct pe *pe, const struct buffers *buffers, const char *what
 
 static size_t draw_bytes(struct pe *pe, size_t limit)
 {
-    size_t most = (size_t)1 << quoit_prng_choose(&pe->common, pe->world->size_log_max + 1);
+    size_t most = (size_t)1 << quoit_prng_choose(&pe->common, pe->world->play.size_log_max + 1);
     if (most > limit)
         most = limit;
     return quoit_prng_choose(&pe->common, most + 1);
@@ -543,6 +552,18 @@ static void use_team(struct pe *pe, struct quoit_team_state *team, struct quoit_
     check_leader(pe);
 }
 
+/* What carries its messages is the ring, whatever a team takes it for. */
+static struct quoit_team_state *new_team(struct pe *pe, const struct quoit_team_range *range, uint32_t piece,
+                                         uint64_t first_flag)
+{
+    struct quoit_team_state *team = quoit_team_new(pe->fabric, range, piece, first_flag);
+    if (!team)
+        abort();
+    if (pe->world->play.is_network)
+        team->has_links = team->are_neighbours = false;
+    return team;
+}
+
 /* Splits the PEs into teams, every stride-th PE in ascending or descending order, on pieces that were in use before.
  * Each team runs some steps of its own; then the world synchronises. */
 static void run_split(struct pe *pe, const struct quoit_team_range *world)
@@ -561,9 +582,7 @@ static void run_split(struct pe *pe, const struct quoit_team_range *world)
         rank = size - 1 - rank;
     }
     uint64_t first_flag = quoit_coll_largest(pe->world_team, pe->next_flag, "split");
-    struct quoit_team_state *team = quoit_team_new(pe->fabric, &range, piece, first_flag);
-    if (!team)
-        abort();
+    struct quoit_team_state *team = new_team(pe, &range, piece, first_flag);
     quoit_coll_sync(pe->world_team, "split");
     use_team(pe, team, range, rank);
     struct quoit_prng saved = pe->common;
@@ -646,11 +665,11 @@ static void *run_pe(void *arg)
     pe->private.state = world->seed * 1000 + pe->index;
     pe->model = malloc(SIDE_BYTES);
     pe->block = malloc(SIDE_BYTES);
-    pe->world_team = quoit_team_new(pe->fabric, &range, 0, 0);
+    pe->world_team = new_team(pe, &range, 0, 0);
     use_team(pe, pe->world_team, range, pe->index);
-    if (world->run)
-        world->run(pe);
-    for (uint32_t i = 0; i < world->step_count; i++) {
+    if (world->play.run)
+        world->play.run(pe);
+    for (uint32_t i = 0; i < world->play.step_count; i++) {
         if (quoit_prng_choose(&pe->common, 25) == 0)
             run_split(pe, &range);
         else
@@ -669,31 +688,27 @@ static void *run_pe(void *arg)
 
 /* --- The tests --- */
 
-/* window_bytes of the memory windows; 0: all of the memory. */
-static void run_world_of(void (*run)(struct pe *pe), uint32_t host_count, uint32_t pe_count, uint64_t window_bytes,
-                         uint32_t step_count, uint32_t size_log_max)
+static void run_play(struct play play)
 {
     const char *seed = getenv("QUOIT_SEED");
     struct world *world = calloc(1, sizeof *world);
     struct pe pes[PES_MAX];
-    world->job = (struct quoit_job_config){.host_count = host_count,
-                                           .pe_count = pe_count,
+    world->job = (struct quoit_job_config){.host_count = play.host_count,
+                                           .pe_count = play.pe_count,
                                            .lane_count = 1,
                                            .slot_count = 4,
                                            .chunk_bytes = 4096,
                                            .data_bytes = 4096,
                                            .heap_bytes = HEAP_BYTES};
-    world->knobs.window_bytes[QUOIT_WINDOW_MEMORY] = window_bytes;
+    world->knobs.window_bytes[QUOIT_WINDOW_MEMORY] = play.window_bytes;
     world->seed = seed ? strtoull(seed, NULL, 10) : 1;
-    world->step_count = step_count;
-    world->run = run;
-    world->size_log_max = size_log_max;
+    world->play = play;
     start_world(world);
-    for (uint32_t i = 0; i < pe_count; i++) {
+    for (uint32_t i = 0; i < play.pe_count; i++) {
         pes[i] = (struct pe){.world = world, .index = i};
         assert_int_equal(pthread_create(&pes[i].thread, NULL, run_pe, &pes[i]), 0);
     }
-    for (uint32_t i = 0; i < pe_count; i++)
+    for (uint32_t i = 0; i < play.pe_count; i++)
         pthread_join(pes[i].thread, NULL);
     assert_int_equal(world->error_count, 0);
     stop_world(world);
@@ -703,14 +718,18 @@ static void run_world_of(void (*run)(struct pe *pe), uint32_t host_count, uint32
 static void run_world(uint32_t host_count, uint32_t pe_count, uint64_t window_bytes, uint32_t step_count,
                       uint32_t size_log_max)
 {
-    run_world_of(NULL, host_count, pe_count, window_bytes, step_count, size_log_max);
+    run_play((struct play){.host_count = host_count,
+                           .pe_count = pe_count,
+                           .window_bytes = window_bytes,
+                           .step_count = step_count,
+                           .size_log_max = size_log_max});
 }
 
 static void test_rounds_are_no_more_than_needed(void **state)
 {
     (void)state;
     for (uint32_t host_count = 3; host_count <= 5; host_count += 2)
-        run_world_of(run_counted, host_count, host_count, 0, 0, 0);
+        run_play((struct play){.host_count = host_count, .pe_count = host_count, .run = run_counted});
 }
 
 static void test_one_host(void **state)
@@ -756,6 +775,19 @@ static void test_blocks_of_pes(void **state)
     run_world(5, 12, 0, 60, 14);
 }
 
+/* Over a network hosts are no neighbours: from some number of them on, data travels along trees, and exchanges and
+ * barriers disseminate. On 4 hosts a broadcast goes round them, whatever its size; on 9 it depends. */
+static void test_hosts_that_are_no_neighbours(void **state)
+{
+    (void)state;
+    for (uint32_t host_count = 4; host_count <= 14; host_count += 5)
+        run_play((struct play){.host_count = host_count,
+                               .pe_count = host_count,
+                               .step_count = 40,
+                               .size_log_max = 17,
+                               .is_network = true});
+}
+
 /* Windows that cover only part of a host's memory: some data, and some flags, go through the slots. */
 static void test_small_windows(void **state)
 {
@@ -784,9 +816,13 @@ int main(void)
         cmocka_unit_test(test_one_host_large),
     };
     const struct CMUnitTest on_rings[] = {
-        cmocka_unit_test(test_rings),         cmocka_unit_test(test_many_hosts),    cmocka_unit_test(test_rings_large),
-        cmocka_unit_test(test_blocks_of_pes), cmocka_unit_test(test_small_windows),
+        cmocka_unit_test(test_rings),
+        cmocka_unit_test(test_many_hosts),
+        cmocka_unit_test(test_rings_large),
+        cmocka_unit_test(test_blocks_of_pes),
+        cmocka_unit_test(test_small_windows),
         cmocka_unit_test(test_rounds_are_no_more_than_needed),
+        cmocka_unit_test(test_hosts_that_are_no_neighbours),
     };
     int failed_count = cmocka_run_group_tests(on_one_host, NULL, NULL);
     if (SEES_RINGS)

@@ -598,19 +598,24 @@ static void test_a_link_comes_up_only_in_the_epoch_of_both_ends(void **state)
     close_world(&world);
 }
 
-/* Too few bits, or bits that the port does not have, which this end could not ring. The message has what the neighbour
- * wants and what there is here. */
+/* Too few bits, bits that the port does not have, which this end could not ring, or others than before the link was
+ * lost. The message has what the neighbour wants, and what there is here or was before. */
 static void test_a_neighbour_with_wrong_bits_is_refused(void **state)
 {
     static const struct {
         struct quoit_handshake_bits bits;
-        const char *text; /* then the bits of the port */
+        const char *text; /* then those of before, or else the bits of the port */
+        uint64_t before;
     } rows[] = {
-        {{.client = 0x1}, "by doorbell bits 0x1, but the test needs 2 of them at least; the port here has 0x"},
-        {{.client = 0x3 | UINT64_C(1) << 63},
-         "by doorbell bits 0x8000000000000003, and 0x0 for its links, but the port here has only 0x"},
-        {{.client = 0x3, .control = UINT64_C(1) << 63},
-         "by doorbell bits 0x3, and 0x8000000000000000 for its links, but the port here has only 0x"},
+        {.bits = {.client = 0x1},
+         .text = "by doorbell bits 0x1, but the test needs 2 of them at least; the port here has 0x"},
+        {.bits = {.client = 0x3 | UINT64_C(1) << 63},
+         .text = "by doorbell bits 0x8000000000000003, and 0x0 for its links, but the port here has only 0x"},
+        {.bits = {.client = 0x3, .control = UINT64_C(1) << 63},
+         .text = "by doorbell bits 0x3, and 0x8000000000000000 for its links, but the port here has only 0x"},
+        {.bits = {.client = 0x3},
+         .text = "by doorbell bits 0x3, and before the link was lost by 0x",
+         .before = 0x6},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -621,13 +626,15 @@ static void test_a_neighbour_with_wrong_bits_is_refused(void **state)
         struct host *host = &world.hosts[0];
         quoit_port_limits(quoit_service_port(host->service, QUOIT_RIGHT), &limits);
         assert_int_equal(quoit_service_attach(host->service, &host->client), QUOIT_OK);
+        atomic_store(&host->records[QUOIT_RIGHT].peer_doorbells, rows[i].before);
         const struct caught_log log = catch_log();
         assert_int_equal(pthread_create(&host->thread, NULL, run_start, host), 0);
         say(introduce_host_1(&world, rows[i].bits), QUOIT_HANDSHAKE_PROPOSED, 5);
         pthread_join(host->thread, NULL);
         read_log(&log, text, sizeof text);
         assert_int_equal(host->status, QUOIT_INVALID);
-        snprintf(line, sizeof line, "%s%llx\n", rows[i].text, (unsigned long long)limits.doorbell_bits);
+        snprintf(line, sizeof line, "%s%llx\n", rows[i].text,
+                 (unsigned long long)(rows[i].before ? rows[i].before : limits.doorbell_bits));
         assert_non_null(strstr(text, line));
         close_world(&world);
     }
