@@ -28,7 +28,7 @@ struct world {
 static inline void open_ports(struct world *world, uint8_t protocol, uint8_t barrier, uint32_t lane_count)
 {
     const struct quoit_job_config job = {.host_count = 2,
-                                         .pe_count = 4,
+                                         .pe_count = 6,
                                          .lane_count = lane_count,
                                          .slot_count = 8,
                                          .chunk_bytes = CHUNK_BYTES,
@@ -81,18 +81,23 @@ static inline void close_lanes(struct world *world, uint32_t lane_count)
     world->group.engine->group_close(&world->group);
 }
 
-/* PE 0 puts to the other host. */
-static inline void submit(struct world *world, uint32_t bytes)
+/* A PE puts to the other host. */
+static inline void submit_of(struct world *world, uint32_t local, uint32_t bytes)
 {
     const struct quoit_layout *layout = world->group.layout;
-    struct quoit_channel *channel = quoit_memory_channel(layout, world->group.memory, 0, 0);
+    struct quoit_channel *channel = quoit_memory_channel(layout, world->group.memory, local, 0);
     uint32_t tail = atomic_load(&channel->submit_tail);
     assert_in_range(tail, 0, QUOIT_REQUESTS_A_CHANNEL - 1);
     channel->requests[tail] = (struct quoit_request){
         .frame = {.kind = QUOIT_FRAME_PUT, .dest_host = 1, .bytes = bytes, .offset = layout->segment_heap},
-        .data_offset = quoit_layout_staging(layout, 0, 0, tail)};
+        .data_offset = quoit_layout_staging(layout, local, 0, tail)};
     channel->submit[tail] = (uint16_t)tail;
     atomic_store(&channel->submit_tail, tail + 1);
+}
+
+static inline void submit(struct world *world, uint32_t bytes)
+{
+    submit_of(world, 0, bytes);
 }
 
 static inline void step(struct world *world)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: a lane of the papers' protocol executes what its neighbour offers and responds to it, and ends the job on what
  * no correct host writes, unless the link is down or was, which wipes the scratchpads. Payload goes by DMA or is
- * copied, as the job asks. Method: the lane of one host of two, over ports whose operations are a neighbour of this
- * file: it holds what the lane writes, and offers what the test says from the left. */
+ * copied, as the job asks, and PEs have their turns. Method: the lane of one host of two, over ports whose operations
+ * are a neighbour of this file: it holds what the lane writes, and offers what the test says from the left. */
 #include "proxy/lane_rig.h"
 #include "papers/lane.h"
 
@@ -214,7 +214,7 @@ static void test_frames_that_no_host_sends(void **state)
         if (wrong == 0)
             frame.kind = QUOIT_FRAME_GET; /* its way is the other one */
         if (wrong == 1)
-            frame.dest_pe = 2; /* of two */
+            frame.dest_pe = 3; /* of three */
         if (wrong == 2)
             frame.offset = world.group.layout->segment_stride;
         if (wrong == 3) { /* nobody waits for it */
@@ -270,12 +270,43 @@ static void test_payload_goes_as_the_job_asks(void **state)
     }
 }
 
+/* The neighbour has taken the lane's first `count` transfers, all of requests to it. */
+static void take_transfers(struct world *world, uint64_t count)
+{
+    const struct quoit_frame frame = {.kind = QUOIT_FRAME_PUT, .dest_host = 1};
+    const uint32_t words[] = {QUOIT_RESPONSE_READ, QUOIT_RESPONSE_FREED,
+                              QUOIT_RESPONSE_BYPASS + quoit_bypass_of(&frame, 1)};
+    const struct quoit_layout *layout = world->group.layout;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        memcpy(world->lanes[0].memory + layout->slots[QUOIT_RIGHT] + quoit_response_offset(layout, 0, words[i]), &count,
+               sizeof count);
+}
+
+/* All have more to send at any time, and none waits for longer than the others take for a transfer each. */
+static void test_pes_take_turns(void **state)
+{
+    enum { PES = 3, ROUNDS = 4 };
+    struct world world;
+    (void)state;
+    open_world(&world);
+    for (uint32_t i = 0; i < PES * (ROUNDS + 1); i++)
+        submit_of(&world, i % PES, WORD_BYTES);
+    for (uint32_t count = 1; count <= PES * ROUNDS; count++) {
+        steps(&world);
+        for (uint32_t local = 0; local < PES; local++)
+            assert_int_equal(world.lanes[0].submit_heads[local], (count + PES - 1 - local) / PES);
+        take_transfers(&world, count);
+    }
+    assert_int_equal(world.lanes[0].status, QUOIT_OK);
+    close_world(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_put_is_executed_and_responded_to), cmocka_unit_test(test_metadata_of_another_turn),
         cmocka_unit_test(test_frames_that_no_host_sends),          cmocka_unit_test(test_a_request_that_is_not_valid),
-        cmocka_unit_test(test_payload_goes_as_the_job_asks),
+        cmocka_unit_test(test_payload_goes_as_the_job_asks),       cmocka_unit_test(test_pes_take_turns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,11 +4,14 @@
  * what it is given, and finishes operations when it likes. */
 #include "engine/ring/guest.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -251,6 +254,23 @@ static void a_lone_put_goes_by_itself(void **state)
     assert_true(test.config.is_guest);
 }
 
+/* An adapter may write to pages of the parent at any time; of a page that a child shares, one of the two has a copy. */
+static void a_forked_child_has_no_slots(void **state)
+{
+    (void)state;
+    unsigned char is_resident;
+    int status;
+    put(5);
+    assert_int_equal(mincore(test.config.memory, 1, &is_resident), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(mincore(test.config.memory, 1, &is_resident) == 0 || errno != ENOMEM);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static void of_a_row_the_others_share_requests(void **state)
 {
     (void)state;
@@ -450,6 +470,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_lone_put_goes_by_itself),
+        TEST(a_forked_child_has_no_slots),
         TEST(of_a_row_the_others_share_requests),
         TEST(the_ends_open_and_connect_with_their_first_operation),
         TEST(quiet_and_fence_wait_until_it_has_arrived),
