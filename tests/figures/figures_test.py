@@ -184,6 +184,55 @@ def test_hybrid_launch():
           f"{hybrid.launchers('srun -n {pes}')}")
 
 
+def test_hybrid_reported():
+    """Improvements and ways from numbers made up: a row is reached exactly from what the paper reports on, for each baseline that
+    it speaks of; a way that is slower than stated is not reached."""
+    figures_modules()
+    import hybrid
+    import papers
+
+    def row(test, size, ns, buffers="heap", cache="warm"):
+        return {"test": test, "bytes": size, "buffers": buffers, "cache": cache, "ns": {"median": ns}, "rate": 1000 / ns}
+
+    def library(ns):
+        return {"rows": [row(test, size, ns, buffers) for test in ("put-quiet", "barrier", *hybrid.MEETINGS)
+                         for size in (0, 4, 256, 4 << 20) for buffers in ("heap", "global")], "problems": []}
+
+    def reached(percent, column):
+        """The numbers that count as reached where ours takes so many percent less."""
+        table = hybrid.improvements(library(1000 - 10 * percent), baselines, {"what": "BFS", "ours": 1000 - 10 * percent,
+                                    **dict.fromkeys(baselines, 1000)}, papers.quotes())
+        cells = [(each[3], each[4 + column]) for each in table["rows"] if each[4 + column] != ""]
+        check(all(("NOT REACHED" in cell["value"]) == (cell["mark"] == "bad") for _, cell in cells), f"{cells}")
+        return sorted(number for number, cell in cells if cell["mark"] == "good"), len(cells)
+
+    baselines = {name: library(1000) for name in ("theirs", hybrid.CMA_ALONE, hybrid.RING_ALONE)}
+    for percent, column, found in ((57, 0, (["34", "39", "42", "47", "49", "54", "56", "57"], 18)), (20, 0, (["within 20"], 18)),
+                                   (-20, 0, (["within 20"], 18)), (-21, 0, ([], 18)), (70, 1, (["49", "70"], 4)),
+                                   (18, 2, (["13", "13", "13", "15", "18"], 10)), (14, 2, (["13", "13", "13"], 10))):
+        check(reached(percent, column) == found, f"{percent} %: {reached(percent, column)}")
+
+    sizes = [64, 1 << 10, 16 << 10, 1 << 20, 4 << 20]
+    def ways(mapped, cma, ring, rate_by_cma, global_cma):
+        def puts(ns, test="put"):
+            return [row(test, size, ns(size), cache=cache) for size in sizes for cache in ("warm", "cold")]
+        by_cma = puts(cma) + [row("put", size, global_cma * cma(size), "global") for size in sizes]
+        table = hybrid.designs({"rows": puts(mapped)}, {"cma": {"rows": by_cma}}, {"rows": puts(ring, "put-quiet")},
+                               {"rows": [row("rate", 8, 1 / rate_by_cma), row("rate", 64, 1)]},
+                               {"rows": [row("rate", 8, 0.5), row("rate", 64, 0.5)]}, papers.quotes())
+        return [each[5]["value"] == "reached" for each in table["rows"]]
+
+    def below(small, large):
+        return lambda size: small if size <= 16 << 10 else large
+    paper = below(1, 100), below(10, 60), below(20, 50), 1, 1.1
+    check(ways(*paper) == [True] * 6, f"as in the paper: {ways(*paper)}")
+    check(ways(below(11, 40), *paper[1:]) == [False, False, False, True, False, True], "mapped memory as CMA is there")
+    check(ways(lambda size: {64: 1, 1 << 10: 11, 1 << 20: 40}.get(size, 100), *paper[1:]) ==
+          [False, False, False, True, False, True], "mapped memory as CMA is there at one of two sizes")
+    check(ways(*paper[:2], below(0.5, 150), *paper[3:]) == [False, True, False, True, True, True], "loopback")
+    check(ways(*paper[:3], 3, 1.3) == [True, True, True, False, True, False], "CMA")
+
+
 def test_link():
     """Figure 6 of LINK with few sizes: every relation is judged by its range, and the page has the same."""
     with tempfile.TemporaryDirectory() as folder:
