@@ -284,7 +284,7 @@ static enum quoit_status port_open(const struct quoit_port_config *config, struc
         .doorbell_bits = DOORBELL_BITS,
         .scratchpad_count = QUOIT_SCRATCHPAD_COUNT,
         .dma_channel_count = QUOIT_DMA_CHANNEL_COUNT,
-        .capabilities = QUOIT_PORT_CUTS | QUOIT_PORT_WHOLE_MARKS |
+        .capabilities = QUOIT_PORT_CUTS | QUOIT_PORT_WHOLE_MARKS | QUOIT_PORT_RINGS_ARRIVE |
                         (config_of(end)->has_direct_puts ? QUOIT_PORT_DIRECT | QUOIT_PORT_ARRIVES_ON_RETURN : 0) |
                         (config_of(end)->has_posted_puts ? QUOIT_PORT_DIRECT : 0),
     };

@@ -13,6 +13,7 @@
 #define CONTROL_NS 1000000  /* the same if it has one */
 #define RECHECK_NS 10000000 /* while some link is not UP */
 #define IDLE_NS    500000000
+#define LOST_NS    100000000 /* for which a ring that a bridge has lost may leave its client asleep */
 
 struct side {
     struct quoit_port *port;
@@ -31,6 +32,8 @@ struct quoit_service {
     struct side sides[QUOIT_SIDE_COUNT];
     struct quoit_client client; /* while has_client; a side is IDLE without */
     bool has_client;
+    bool loses_rings;          /* a port does not promise that they arrive */
+    uint64_t woken_ns;         /* when the client was last woken for those */
     uint64_t cut_off_since_ns; /* two links or more are known to be down since then; 0: not so */
     uint32_t cut_count;        /* the client's number of this time */
     bool is_cut_off_reported;
@@ -320,9 +323,32 @@ static void watch_cut_off(struct quoit_service *service, uint64_t now_ns)
         tell_cut_off(service, QUOIT_DEAD_LINKS_FIRST(dead), QUOIT_DEAD_LINKS_SECOND(dead));
 }
 
+/* What rings of a port would wake looks at its memory. */
+static void wake_vectors(const struct quoit_service *service, enum quoit_side index)
+{
+    const uint64_t bits = service->sides[index].doorbells;
+    char *memory = service->config.ports[index].memory.base;
+    struct quoit_port_vector vectors[QUOIT_DOORBELL_COUNT] = {0};
+    service->client.vectors(service->client.arg, bits, vectors);
+    for (uint64_t left = bits; left != 0; left &= left - 1) {
+        const struct quoit_port_vector *vector = &vectors[__builtin_ctzll(left)];
+        for (uint32_t i = 0; i < vector->park_count; i++)
+            quoit_park_wake((struct quoit_park *)(void *)(memory + vector->park_offset + i * vector->park_stride));
+    }
+}
+
+static void wake_for_lost_rings(struct quoit_service *service, uint64_t now_ns)
+{
+    if (!service->has_client || !service->loses_rings || now_ns - service->woken_ns < LOST_NS)
+        return;
+    service->woken_ns = now_ns;
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
+        wake_vectors(service, side);
+}
+
 static uint64_t sleep_ns(const struct quoit_service *service, uint64_t now_ns)
 {
-    uint64_t sleep_ns = IDLE_NS;
+    uint64_t sleep_ns = service->has_client && service->loses_rings ? LOST_NS : IDLE_NS;
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
         const struct quoit_link_record *record = service->sides[side].record;
         enum quoit_link_state state = quoit_link_state_of(record);
@@ -348,6 +374,7 @@ enum quoit_status quoit_service_manage(struct quoit_service *service, _Atomic ui
         bool has_moved = step_sides(service);
         uint64_t now_ns = quoit_clock_now_ns();
         watch_cut_off(service, now_ns);
+        wake_for_lost_rings(service, now_ns);
         if (has_moved || atomic_load_explicit(is_stopping, memory_order_relaxed))
             quoit_park_cancel(park);
         else
@@ -533,8 +560,12 @@ static enum quoit_status open_side(struct quoit_service *service, enum quoit_sid
     const struct quoit_port_vector manager = {
         .park_offset = service->config.park_offset, .park_stride = sizeof(struct quoit_park), .park_count = 1};
     enum quoit_status status = quoit_port_open(&service->config.ports[index], &side->port);
-    if (status == QUOIT_OK)
-        status = quoit_port_set_vector(side->port, QUOIT_VECTOR_LINK, &manager);
+    if (status != QUOIT_OK)
+        return status;
+    struct quoit_port_limits limits;
+    quoit_port_limits(side->port, &limits);
+    service->loses_rings |= (limits.capabilities & QUOIT_PORT_RINGS_ARRIVE) == 0;
+    status = quoit_port_set_vector(side->port, QUOIT_VECTOR_LINK, &manager);
     return status == QUOIT_OK ? take_control(service, index) : status;
 }
 

@@ -27,6 +27,9 @@
  * needs it: with it the neighbour's service announces new scratchpad contents. Without it the service polls every
  * 100 us while a link comes up.
  *
+ * A bridge may lose a ring. Where a driver does not promise that rings arrive, the manager wakes what those of a client
+ * would wake every 100 ms, so that none sleeps for longer over what has arrived.
+ *
  * Threads: open, attach, start, detach and close belong to one thread at a time, and to none while manage() runs,
  * except that attach and detach may be called from the client's callbacks. wake() may be called from any thread.
  * Errors: TIMEOUT names the neighbour that did not come; INVALID: a neighbour of another job or the wrong one, with a
@@ -64,7 +67,8 @@ struct quoit_client {
     struct quoit_window_range windows[QUOIT_SIDE_COUNT][QUOIT_WINDOW_COUNT];
     uint32_t doorbell_least; /* bits of each port without which it cannot work */
     uint32_t doorbell_most;  /* for which it has a use */
-    /* What each of `bits`, those of one port, wakes: entries of the vector by the number of the bit. From attach(). */
+    /* What each of `bits`, those of one port, wakes: entries of the vector by the number of the bit. From attach() and
+     * the manager. */
     void (*vectors)(void *arg, uint64_t bits, struct quoit_port_vector vectors_out[QUOIT_DOORBELL_COUNT]);
     bool has_failover;         /* false: a link that goes down is LOST */
     uint64_t cut_off_limit_ns; /* how long at least two links may be down without a break before cut_off() */

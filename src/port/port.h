@@ -104,6 +104,7 @@ enum quoit_port_capability {
     QUOIT_PORT_CUTS = 1 << 1,              /* cut and mend work */
     QUOIT_PORT_DIRECT = 1 << 2,            /* PEs of the host may open the end too, and write through its window */
     QUOIT_PORT_WHOLE_MARKS = 1 << 3,       /* the mark of a write of up to 4 KiB arrives whenever all of the bytes do */
+    QUOIT_PORT_RINGS_ARRIVE = 1 << 4,      /* no ring is lost while the link is up */
 };
 
 struct quoit_port_limits {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Port drivers for tests, derived from the emulated one: they lose a posted write at random, and the link with it. The
  * link comes back as soon as a host checks it. `split` writes bytes and mark one after the other, as real bridges do,
- * and may lose the mark alone. Their only registration is a row each of src/port/drivers.c: --driver lossy, --driver
- * split. */
+ * and may lose the mark alone. `deaf` loses no write, but each third ring of a doorbell. Their only registration is a row
+ * each of src/port/drivers.c: --driver lossy, --driver split, --driver deaf. */
 #include "base/prng.h"
 #include "env/clock.h"
 #include "port/emulated/emulated.h"
@@ -60,6 +60,22 @@ static void adjust_split(struct quoit_port *port)
     port->ops.write_marked = NULL;
 }
 
+static bool deaf_ring(struct quoit_port *port, uint64_t bits)
+{
+    static _Atomic uint32_t ring_count; /* of this process */
+    return inner->ring(port, ++ring_count % 3 == 0 ? 0 : bits);
+}
+
+static void adjust_deaf(struct quoit_port *port)
+{
+    port->ops.ring = deaf_ring;
+    port->limits.capabilities &= ~(uint32_t)QUOIT_PORT_RINGS_ARRIVE;
+}
+
+const struct quoit_port_driver quoit_driver_deaf = {.name = "deaf",
+                                                    .sentence = "for tests: each third ring of a doorbell is lost",
+                                                    .base = &quoit_driver_emulated,
+                                                    .adjust = adjust_deaf};
 const struct quoit_port_driver quoit_driver_split = {.name = "split",
                                                      .sentence = "for tests: as lossy, and marks are lost alone",
                                                      .base = &quoit_driver_emulated,

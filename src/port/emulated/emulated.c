@@ -42,7 +42,7 @@ static enum quoit_status set_limits(struct quoit_port_limits *limits, const stru
     }
     limits->translation_align = knobs->translation_align != 0 ? knobs->translation_align : TRANSLATION_ALIGN;
     limits->translation_bytes_align = 1;
-    limits->capabilities = QUOIT_PORT_CUTS | QUOIT_PORT_DIRECT | QUOIT_PORT_WHOLE_MARKS |
+    limits->capabilities = QUOIT_PORT_CUTS | QUOIT_PORT_DIRECT | QUOIT_PORT_WHOLE_MARKS | QUOIT_PORT_RINGS_ARRIVE |
                            (knobs->arrives_on_return ? QUOIT_PORT_ARRIVES_ON_RETURN : 0);
     limits->doorbell_bits = QUOIT_EMULATED_BITS;
     limits->scratchpad_count = QUOIT_SCRATCHPAD_COUNT;
