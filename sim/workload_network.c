@@ -4,6 +4,7 @@
  * before the others have its data. Then each is called once more, and one PE enters late: until then nobody may write
  * into its destination. Every result is compared with what the sources make it. */
 #include "base/assert.h"
+#include "base/prng.h"
 #include "coll/team.h"
 #include "sim/workload.h"
 
@@ -67,10 +68,17 @@ static uint64_t buffer_bytes(const struct sim_pe *pe)
     return pe->world->config.bytes > small_bytes ? pe->world->config.bytes : small_bytes;
 }
 
+/* No sum of some PEs is that of others. */
+static uint64_t factor_of(uint32_t pe)
+{
+    struct quoit_prng prng = {.state = pe};
+    return quoit_prng_next(&prng);
+}
+
 /* What a PE gives: word `index` of its source. */
 static uint64_t word_of(uint32_t pe, uint64_t index)
 {
-    return (pe + 1) * UINT64_C(0x9e3779b97f4a7c15) + index * UINT64_C(0xd1b54a32d192ed03);
+    return factor_of(pe) * (index + 1);
 }
 
 static void add_words(void *into, const void *from, size_t count)
@@ -101,19 +109,18 @@ static void call(struct sim_pe *pe, const struct measured *row, uint64_t bytes)
     }
 }
 
-/* Word `index` of the result at this PE. */
-static uint64_t result_of(const struct sim_pe *pe, const struct measured *row, uint64_t bytes, uint64_t index)
+/* Word `index` of the result at this PE; factors: the sum of all. */
+static uint64_t result_of(const struct sim_pe *pe, const struct measured *row, uint64_t bytes, uint64_t index,
+                          uint64_t factors)
 {
-    uint64_t block_words = bytes / sizeof(uint64_t), sum = 0;
+    uint64_t block_words = bytes / sizeof(uint64_t);
     switch (row->kind) {
     case KIND_BARRIER:
         break;
     case KIND_BROADCAST:
         return word_of(0, index);
     case KIND_REDUCE:
-        for (uint32_t from = 0; from < pe->fabric->self.pe_count; from++)
-            sum += word_of(from, index);
-        return sum;
+        return factors * (index + 1);
     case KIND_COLLECT:
         return word_of((uint32_t)(index / block_words), index % block_words);
     case KIND_ALLTOALL:
@@ -128,14 +135,15 @@ static uint64_t result_bytes(const struct sim_pe *pe, const struct measured *row
     return row->kind == KIND_BARRIER ? 0 : bytes * (has_blocks(row) ? pe->fabric->self.pe_count : 1);
 }
 
-/* Every word, but of a sum of many PEs only some: each of them adds up all. */
 static void check_result(struct sim_pe *pe, const struct measured *row, uint64_t bytes)
 {
     const uint64_t *words = quoit_coll_address(pe->fabric, pe->fabric->self.layout.segment_heap);
     uint64_t count = result_bytes(pe, row, bytes) / sizeof(uint64_t);
-    uint64_t step = row->kind == KIND_REDUCE ? pe->fabric->self.pe_count : 1;
-    for (uint64_t i = row->kind == KIND_REDUCE ? pe->index % step : 0; i < count; i += step)
-        if (words[i] != result_of(pe, row, bytes, i))
+    uint64_t factors = 0;
+    for (uint32_t from = 0; from < pe->fabric->self.pe_count; from++)
+        factors += factor_of(from);
+    for (uint64_t i = 0; i < count; i++)
+        if (words[i] != result_of(pe, row, bytes, i, factors))
             sim_fail(pe->world, "%s over %u hosts: word %llu at PE %u is wrong", row->name, pe->fabric->self.pe_count,
                      (unsigned long long)i, pe->index);
 }

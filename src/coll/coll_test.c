@@ -614,7 +614,8 @@ static void check_next_flag(struct pe *pe)
     struct quoit_team_state *team = pe->world_team;
     uint64_t *const counts[] = {&team->phase,         &team->publish_count,      &team->round,
                                 &team->sent_count[1], &team->come_count[0],      &team->dissemination_count,
-                                &team->come_count[1], &team->tree_sent_count[1], &team->tree_come_count[2]};
+                                &team->come_count[1], &team->tree_sent_count[1], &team->tree_come_count[2],
+                                &team->halving_count};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         uint64_t saved = *counts[i];
         *counts[i] = 1000000;
@@ -646,6 +647,27 @@ static void run_counted(struct pe *pe)
     quoit_coll_broadcast(team, to, from, 1u << 20, 0, true, "broadcast");
     check_rounds(pe, "a broadcast", before, 1);
     check_next_flag(pe);
+}
+
+/* One PE a host of a network: several pieces by halving, where they take fewer rounds than going round. */
+static void run_halving(struct pe *pe)
+{
+    struct quoit_team_state *team = pe->world_team;
+    uint64_t from = pe->fabric->self.layout.segment_heap, to = from + SIDE_BYTES, rounds = team->round;
+    size_t inbound_bytes = 2 * QUOIT_TRAVEL_COUNT * team->space.inbound_bytes;
+    size_t piece = inbound_bytes / 8 / (team->host_count - 1) * team->host_count;
+    uint64_t wanted = 0;
+    for (size_t pieces = 1; pieces * quoit_schedule_dissemination_rounds(team->host_count) < team->host_count - 1;
+         pieces++) {
+        wanted += pieces;
+        quoit_coll_reduce(team, to, from, pieces * piece, sizeof(double), add_doubles, "reduce");
+        if (team->halving_count != wanted)
+            note_error(pe, "a reduction has other pieces", pieces);
+    }
+    check_rounds(pe, "reductions by halving", rounds, 0);
+    quoit_coll_reduce(team, to, from, SIDE_BYTES / 8, sizeof(double), add_doubles, "reduce");
+    if (team->halving_count != wanted)
+        note_error(pe, "a reduction of too many pieces is halved", 0);
 }
 
 static void *run_pe(void *arg)
@@ -776,7 +798,8 @@ static void test_blocks_of_pes(void **state)
 }
 
 /* Over a network hosts are no neighbours: from some number of them on, data travels along trees, and exchanges and
- * barriers disseminate. On 4 hosts a broadcast goes round them, whatever its size; on 9 it depends. */
+ * barriers disseminate. On 4 hosts a broadcast goes round them, whatever its size; on 9 it depends. Reductions are halved
+ * up to some size. */
 static void test_hosts_that_are_no_neighbours(void **state)
 {
     (void)state;
@@ -785,7 +808,10 @@ static void test_hosts_that_are_no_neighbours(void **state)
                                .pe_count = host_count,
                                .step_count = 40,
                                .size_log_max = 17,
+                               .run = run_halving,
                                .is_network = true});
+    run_play((struct play){
+        .host_count = 7, .pe_count = 15, .step_count = 40, .size_log_max = 17, .is_network = true});
 }
 
 /* Windows that cover only part of a host's memory: some data, and some flags, go through the slots. */

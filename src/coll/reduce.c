@@ -2,8 +2,9 @@
 /* Reductions and scans. Small reduction: one member of each host combines the sources of its group in order of rank;
  * the leaders exchange the results, and each combines them in order of host. Large, on one host: each member combines a
  * part of all sources and writes it into all dests. Large, on several hosts: into the leader's dest; the leaders' dests
- * are combined around the ring in chunks, in both directions at once; members copy from their leader. Every value is
- * computed once and copied to all, so all have the same bits. */
+ * are combined around the ring in chunks, in both directions at once, or, over a network where that takes fewer
+ * latencies, by halving; members copy from their leader. Every value is computed once and copied to all, so all have
+ * the same bits. */
 #include "base/assert.h"
 #include "coll/team.h"
 
@@ -64,20 +65,41 @@ static void combine_own_part(const struct quoit_team_state *team, const struct r
     }
 }
 
-/* A run of elements that travels in one direction around the ring, with one chunk per host. */
+/* A run of elements with one chunk per host: what travels in one direction around the ring, or is halved. */
 struct travelling {
     uint64_t offset; /* of its first element */
     uint64_t count;
 };
 
+static uint64_t start_of(const struct quoit_team_state *team, const struct reduce *reduce, const struct travelling *run,
+                         uint32_t chunk)
+{
+    if (chunk == team->host_count)
+        return run->count * reduce->element_bytes;
+    return quoit_schedule_part(run->count, team->host_count, chunk).start * reduce->element_bytes;
+}
+
+static struct quoit_team_message chunks_of(const struct quoit_team_state *team, const struct reduce *reduce,
+                                           const struct travelling *run, uint32_t chunk, uint32_t count)
+{
+    uint64_t start = start_of(team, reduce, run, chunk);
+    return (struct quoit_team_message){.offset = run->offset + start,
+                                       .source = quoit_coll_address(team->fabric, run->offset + start),
+                                       .bytes = start_of(team, reduce, run, chunk + count) - start};
+}
+
 static struct quoit_team_message chunk_of(const struct quoit_team_state *team, const struct reduce *reduce,
                                           const struct travelling *run, uint32_t chunk)
 {
-    struct quoit_part part = quoit_schedule_part(run->count, team->host_count, chunk);
-    uint64_t offset = run->offset + part.start * reduce->element_bytes;
-    return (struct quoit_team_message){.offset = offset,
-                                       .source = quoit_coll_address(team->fabric, offset),
-                                       .bytes = part.count * reduce->element_bytes};
+    return chunks_of(team, reduce, run, chunk, 1);
+}
+
+/* Combines elements that have come to inbound into this message's. */
+static void combine_inbound(const struct quoit_team_state *team, const struct reduce *reduce,
+                            const struct quoit_team_message *own, uint64_t inbound)
+{
+    reduce->combine(quoit_coll_address(team->fabric, own->offset), quoit_coll_address(team->fabric, inbound),
+                    own->bytes / reduce->element_bytes);
 }
 
 /* Each leader's chunk arrives in one half of the neighbour's inbound buffer; see team.h on rounds. */
@@ -96,9 +118,7 @@ static void combine_rounds(struct quoit_team_state *team, const struct reduce *r
         for (int travel = 0; travel < QUOIT_TRAVEL_COUNT; travel++) {
             uint32_t chunk = quoit_schedule_combine(team->host_count, team->host, round, travel).receive;
             struct quoit_team_message own = chunk_of(team, reduce, &runs[travel], chunk);
-            reduce->combine(quoit_coll_address(team->fabric, own.offset),
-                            quoit_coll_address(team->fabric, inbound + (uint32_t)travel * team->space.inbound_bytes),
-                            own.bytes / reduce->element_bytes);
+            combine_inbound(team, reduce, &own, inbound + (uint32_t)travel * team->space.inbound_bytes);
         }
     }
 }
@@ -118,11 +138,17 @@ static void gather_rounds(struct quoit_team_state *team, const struct reduce *re
     }
 }
 
-/* Reduces the leaders' dests in pieces of which a chunk fits into an inbound buffer. */
+/* Elements of a piece of which a chunk fits into an inbound buffer. */
+static uint64_t around_most(const struct quoit_team_state *team, const struct reduce *reduce)
+{
+    return team->space.inbound_bytes / reduce->element_bytes * team->host_count * QUOIT_TRAVEL_COUNT;
+}
+
+/* Reduces the leaders' dests in pieces. */
 static void reduce_around(struct quoit_team_state *team, void *arg)
 {
     const struct reduce *reduce = arg;
-    uint64_t most = team->space.inbound_bytes / reduce->element_bytes * team->host_count * QUOIT_TRAVEL_COUNT;
+    uint64_t most = around_most(team, reduce);
     for (uint64_t at = 0; at < reduce->count;) {
         uint64_t count = reduce->count - at < most ? reduce->count - at : most;
         struct travelling runs[QUOIT_TRAVEL_COUNT];
@@ -135,6 +161,80 @@ static void reduce_around(struct quoit_team_state *team, void *arg)
         gather_rounds(team, reduce, runs);
         at += count;
     }
+}
+
+/* Elements of a chunk of which all that come in a piece, which are as many as there are other hosts, fit into the inbound
+ * buffers. */
+static uint64_t halving_chunk(const struct quoit_team_state *team, const struct reduce *reduce)
+{
+    return 2 * QUOIT_TRAVEL_COUNT * team->space.inbound_bytes / reduce->element_bytes / (team->host_count - 1);
+}
+
+/* The chunks index..index+count-1, counted from this host's own. */
+static void parts_of(const struct quoit_team_state *team, const struct reduce *reduce, const struct travelling *run,
+                     uint32_t index, uint32_t count, struct quoit_team_message parts[2])
+{
+    uint32_t chunk = (team->host + index) % team->host_count, left = team->host_count - chunk;
+    uint32_t first_count = count < left ? count : left;
+    parts[0] = chunks_of(team, reduce, run, chunk, first_count);
+    parts[1] = chunks_of(team, reduce, run, 0, count - first_count);
+}
+
+static void halve_rounds(struct quoit_team_state *team, const struct reduce *reduce, const struct travelling *run)
+{
+    uint64_t chunk_bytes = halving_chunk(team, reduce) * reduce->element_bytes;
+    uint32_t round_count = quoit_schedule_dissemination_rounds(team->host_count);
+    for (uint32_t round = 0; round < round_count; round++) {
+        struct quoit_halving halving = quoit_schedule_halve(team->host_count, round);
+        uint32_t count = halving.end - halving.first;
+        uint64_t inbound = team->space.inbound + (team->host_count - halving.end) * chunk_bytes;
+        struct quoit_team_message parts[2], own[2];
+        parts_of(team, reduce, run, halving.first, count, parts);
+        parts[0].offset = inbound;
+        parts[1].offset = inbound + parts[0].bytes;
+        quoit_team_halving_round(team, parts, round, false);
+        parts_of(team, reduce, run, 0, count, own);
+        combine_inbound(team, reduce, &own[0], inbound);
+        combine_inbound(team, reduce, &own[1], inbound + own[0].bytes);
+    }
+}
+
+/* Complete chunks go directly to their places: the leader there has sent its own parts of them, and they were combined. */
+static void gather_halves(struct quoit_team_state *team, const struct reduce *reduce, const struct travelling *run)
+{
+    for (uint32_t round = quoit_schedule_dissemination_rounds(team->host_count); round-- > 0;) {
+        struct quoit_halving halving = quoit_schedule_halve(team->host_count, round);
+        struct quoit_team_message parts[2];
+        parts_of(team, reduce, run, 0, halving.end - halving.first, parts);
+        quoit_team_halving_round(team, parts, round, true);
+    }
+}
+
+/* Reduces the leaders' dests by halving, in pieces. */
+static void reduce_by_halving(struct quoit_team_state *team, void *arg)
+{
+    const struct reduce *reduce = arg;
+    uint64_t most = halving_chunk(team, reduce) * team->host_count;
+    for (uint64_t at = 0; at < reduce->count;) {
+        uint64_t count = reduce->count - at < most ? reduce->count - at : most;
+        const struct travelling run = {reduce->offset_dest + at * reduce->element_bytes, count};
+        team->halving_count++;
+        halve_rounds(team, reduce, &run);
+        gather_halves(team, reduce, &run);
+        at += count;
+    }
+}
+
+/* Halving carries as many bytes as going round, so latencies alone count: two rounds a round of the schedule, in each
+ * piece. Its pieces are smaller on 3 hosts and more; elements may be too large for a chunk on very many. */
+static bool takes_halving(const struct quoit_team_state *team, const struct reduce *reduce)
+{
+    uint64_t halving_most = halving_chunk(team, reduce) * team->host_count, most = around_most(team, reduce);
+    if (team->has_links || halving_most == 0)
+        return false;
+    uint64_t halving_pieces = (reduce->count + halving_most - 1) / halving_most;
+    uint64_t pieces = (reduce->count + most - 1) / most;
+    return halving_pieces * quoit_schedule_dissemination_rounds(team->host_count) < pieces * (team->host_count - 1);
 }
 
 /* On one host each member writes its part of the result into all dests, block by block: no other member reads the
@@ -162,7 +262,7 @@ static void reduce_on_host(struct quoit_team_state *team, const struct reduce *r
     quoit_team_phase(team, NULL, NULL);
 }
 
-static void reduce_around_hosts(struct quoit_team_state *team, struct reduce *reduce)
+static void reduce_between_hosts(struct quoit_team_state *team, struct reduce *reduce)
 {
     char *dest = quoit_coll_address(team->fabric, reduce->offset_dest);
     const char *leader_dest = team->leader_workspace + reduce->offset_dest;
@@ -173,21 +273,17 @@ static void reduce_around_hosts(struct quoit_team_state *team, struct reduce *re
         quoit_team_phase(team, NULL, NULL); /* all sources are ready, and the leader's dest may be written */
         combine_own_part(team, reduce);
     }
-    quoit_team_phase(team, reduce_around, reduce);
+    quoit_team_phase(team, takes_halving(team, reduce) ? reduce_by_halving : reduce_around, reduce);
     if (dest != leader_dest)
         memcpy(dest, leader_dest, bytes);
     quoit_team_phase(team, NULL, NULL); /* no member reads the leader's dest any more */
 }
 
-/* Whether the hosts' results reach all in slices, each combined by every leader, or travel round the hosts. Over a
- * network several slices take fewer rounds than that up to here; they carry more, so half as many count. */
-static bool goes_in_slices(const struct quoit_team_state *team, size_t bytes)
+/* Whether the hosts' results reach all at once, each combined by every leader. Several slices would carry more bytes than
+ * other ways, over a network in as many rounds as halving has. */
+static bool goes_at_once(const struct quoit_team_state *team, size_t bytes)
 {
-    if (bytes > team->space.gather_bytes || team->host_count == 1)
-        return bytes <= team->space.gather_bytes;
-    size_t slice_bytes = quoit_team_slice_bytes(team), slice_count = (bytes + slice_bytes - 1) / slice_bytes;
-    return slice_count == 1 ||
-           (!team->has_links && slice_count * quoit_schedule_dissemination_rounds(team->host_count) < team->host_count);
+    return bytes <= team->space.gather_bytes && (team->host_count == 1 || bytes <= quoit_team_slice_bytes(team));
 }
 
 void quoit_coll_reduce(struct quoit_team_state *team, uint64_t offset_dest, uint64_t offset_source, size_t count,
@@ -202,11 +298,11 @@ void quoit_coll_reduce(struct quoit_team_state *team, uint64_t offset_dest, uint
     quoit_team_enter(team, call, bytes * team->local_count);
     team->open_bytes = 0;
     team->gather_turn++;
-    if (!goes_in_slices(team, bytes)) {
+    if (!goes_at_once(team, bytes)) {
         if (team->host_count == 1)
             reduce_on_host(team, &reduce);
         else
-            reduce_around_hosts(team, &reduce);
+            reduce_between_hosts(team, &reduce);
         return;
     }
     quoit_team_phase(team, reduce_at_once, &reduce);

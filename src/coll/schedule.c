@@ -103,6 +103,14 @@ uint32_t quoit_schedule_dissemination_blocks(uint32_t host_count, uint32_t round
     return held < missing ? held : missing;
 }
 
+struct quoit_halving quoit_schedule_halve(uint32_t host_count, uint32_t round)
+{
+    uint32_t end = host_count;
+    for (uint32_t i = 0; i < round; i++)
+        end -= end / 2;
+    return (struct quoit_halving){.first = end - end / 2, .end = end};
+}
+
 struct quoit_tree quoit_schedule_tree(uint32_t host_count, uint32_t host, uint32_t root)
 {
     uint32_t distance = (host + host_count - root) % host_count;

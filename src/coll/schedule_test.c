@@ -300,6 +300,51 @@ static void test_dissemination_gathers_all_blocks(void **state)
     }
 }
 
+/* sums[host][b]: whose contributions block b on this host contains. */
+static void halve_and_gather(uint32_t count)
+{
+    uint32_t sums[HOSTS_MAX][HOSTS_MAX], before[HOSTS_MAX][HOSTS_MAX];
+    uint32_t rounds = quoit_schedule_dissemination_rounds(count), block_count = 0;
+    for (uint32_t host = 0; host < count; host++)
+        for (uint32_t block = 0; block < count; block++)
+            sums[host][block] = 1u << host;
+    for (uint32_t round = 0; round < rounds; round++) {
+        struct quoit_halving halving = quoit_schedule_halve(count, round);
+        assert_int_equal(halving.end, round == 0 ? count : quoit_schedule_halve(count, round - 1).first);
+        assert_in_range(halving.end - halving.first, 1, halving.first); /* what comes is combined with what stays */
+        block_count += halving.end - halving.first;
+        memcpy(before, sums, sizeof sums);
+        for (uint32_t host = 0; host < count; host++)
+            for (uint32_t i = halving.first; i < halving.end; i++) {
+                uint32_t to = (host + halving.first) % count, block = (host + i) % count;
+                assert_int_equal(before[to][block] & before[host][block], 0); /* nothing is combined twice */
+                sums[to][block] = before[to][block] | before[host][block];
+            }
+    }
+    assert_int_equal(block_count, count - 1);
+    for (uint32_t round = rounds; round-- > 0;) {
+        struct quoit_halving halving = quoit_schedule_halve(count, round);
+        memcpy(before, sums, sizeof sums);
+        for (uint32_t host = 0; host < count; host++)
+            for (uint32_t i = 0; i < halving.end - halving.first; i++) {
+                uint32_t to = (host + count - halving.first) % count, block = (host + i) % count;
+                assert_int_equal(before[host][block], all_of(count));
+                assert_int_not_equal(before[to][block], all_of(count)); /* no block comes twice */
+                sums[to][block] = before[host][block];
+            }
+    }
+    for (uint32_t host = 0; host < count; host++)
+        for (uint32_t block = 0; block < count; block++)
+            assert_int_equal(sums[host][block], all_of(count));
+}
+
+static void test_halving_combines_each_once(void **state)
+{
+    (void)state;
+    for (uint32_t count = 1; count <= HOSTS_MAX; count++)
+        halve_and_gather(count);
+}
+
 static void tree_from(uint32_t count, uint32_t root)
 {
     uint32_t rounds = quoit_schedule_dissemination_rounds(count), reached = 1u << root;
@@ -355,6 +400,7 @@ int main(void)
         cmocka_unit_test(test_arrivals_are_a_barrier_of_a_ring_and_of_a_line),
         cmocka_unit_test(test_dissemination_is_a_barrier),
         cmocka_unit_test(test_dissemination_gathers_all_blocks),
+        cmocka_unit_test(test_halving_combines_each_once),
         cmocka_unit_test(test_tree_reaches_each_once),
         cmocka_unit_test(test_parts_cover_all),
         cmocka_unit_test(test_circulation_reaches_all_each_way),

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FLAG_BYTES 2048u
+#define FLAG_BYTES 4096u
 _Static_assert(sizeof(struct quoit_team_flags) <= FLAG_BYTES, "the flags have their place");
 _Static_assert(1u << QUOIT_DISSEMINATION_ROUNDS >= QUOIT_RING_HOSTS_MAX, "a flag for each round");
 
@@ -118,6 +118,7 @@ uint64_t quoit_team_next_flag(const struct quoit_team_state *team)
                          team->publish_count,
                          team->round,
                          team->dissemination_count,
+                         team->halving_count,
                          team->arrivals_count * team->host_count,
                          team->sent_count[0],
                          team->sent_count[1],
@@ -325,6 +326,21 @@ void quoit_team_tree_send(struct quoit_team_state *team, const struct quoit_team
 void quoit_team_tree_wait(struct quoit_team_state *team, uint32_t round)
 {
     quoit_team_wait(team, &team->flags->tree[round], team->flag_base + ++team->tree_come_count[round]);
+}
+
+void quoit_team_halving_round(struct quoit_team_state *team, const struct quoit_team_message parts[2], uint32_t round,
+                              bool is_gathering)
+{
+    uint32_t hosts = team->host_count, distance = quoit_schedule_halve(hosts, round).first;
+    uint32_t to = (team->host + (is_gathering ? hosts - distance : distance)) % hosts;
+    size_t flag_offset = is_gathering ? offsetof(struct quoit_team_flags, gather[round])
+                                      : offsetof(struct quoit_team_flags, halve[round]);
+    uint64_t value = team->flag_base + team->halving_count;
+    if (parts[1].bytes != 0)
+        quoit_fabric_put(team->fabric, &team->context, parts[1].offset, parts[1].source, parts[1].bytes,
+                         team->hosts[to].leader_pe);
+    send_to(team, to, &parts[0], flag_offset, value);
+    quoit_team_wait(team, is_gathering ? &team->flags->gather[round] : &team->flags->halve[round], value);
 }
 
 /* The blocks of this host and of those before it, which lie in two parts if they go round from the first to the last.

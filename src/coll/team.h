@@ -18,6 +18,9 @@
  *            halves (alternating by round, or by exchange, which is at least one round) suffice for neighbours' writes.
  *   exchange A leader that has all blocks of exchange t has seen all others in it, so they are done with t - 1: the two
  *            halves suffice for the writes of a dissemination too, which come from any leader.
+ *   halving  Each round's blocks have a place of their own. The leader that writes there again has received, by gathering,
+ *            what this one sent after it had combined them. A leader that is done has a complete block of every other, so
+ *            all have combined what came, and what follows may use the buffers.
  *   slots    Small broadcasts use consecutive parts of one buffer, as long as the data. When all of it was used since
  *            the last closed operation (one in which each member waits for all), a sync comes first. So a closed
  *            operation, which the readers entered after reading, lies between two uses of a byte.
@@ -53,6 +56,8 @@ struct quoit_team_flags {
     struct quoit_flag arrivals[QUOIT_TRAVEL_COUNT]; /* likewise */
     struct quoit_flag disseminate[QUOIT_DISSEMINATION_ROUNDS]; /* writer: the leader that notifies in this round */
     struct quoit_flag tree[QUOIT_DISSEMINATION_ROUNDS];        /* likewise */
+    struct quoit_flag halve[QUOIT_DISSEMINATION_ROUNDS];       /* writer: the leader whose blocks are combined */
+    struct quoit_flag gather[QUOIT_DISSEMINATION_ROUNDS];      /* writer: the leader that combined this one's */
     /* of each member */
     _Alignas(64) uint64_t posted[8]; /* writer: the owner, before it arrives; read by the member that works */
     struct quoit_flag read;          /* writer: the owner. The last large broadcast that it copied */
@@ -109,6 +114,7 @@ struct quoit_team_state {
     /* On leaders: */
     uint64_t round;
     uint64_t dissemination_count;
+    uint64_t halving_count;
     uint64_t arrivals_count;                 /* barriers by arrivals */
     uint64_t sent_count[QUOIT_TRAVEL_COUNT]; /* of streams */
     uint64_t come_count[QUOIT_TRAVEL_COUNT];
@@ -187,6 +193,11 @@ enum quoit_travel quoit_team_stream_wait_any(struct quoit_team_state *team, cons
 /* The same along a tree: the message of a round. */
 void quoit_team_tree_send(struct quoit_team_state *team, const struct quoit_team_message *message, uint32_t round);
 void quoit_team_tree_wait(struct quoit_team_state *team, uint32_t round);
+/* Blocks of a round of halving, in two parts if they go round from the last host to the first: to the leader that combines
+ * them, or, gathering, to the one to whom they come complete. Waits for those that come to this one in the same round.
+ * team->halving_count is that of the reductions' pieces, this one included. */
+void quoit_team_halving_round(struct quoit_team_state *team, const struct quoit_team_message parts[2], uint32_t round,
+                              bool is_gathering);
 /* Waits until the leaders to whom this one sends in an exchange are inside, so that it may write into their dests. */
 void quoit_team_before_exchange(struct quoit_team_state *team);
 /* Copies block j, at segment offset + team->starts[j] on the leader of host j, to the same place on all leaders. */

@@ -22,6 +22,10 @@ def rounds_of(hosts):
     return (hosts - 1).bit_length()
 
 
+def pieces_of(size, most):
+    return [most] * (size // most) + ([size % most] if size % most else [])
+
+
 def takes_tree(hosts, size):
     """Of a large broadcast: broadcast.c."""
     chunk = min(size // 2, CHUNK_BYTES)
@@ -129,13 +133,23 @@ class Model:
         return self.both(hosts, 0) + max(relay, self.work(2 * chunks * (hosts - 1), chunk)) + self.barrier(hosts) / CALLS
 
     def reduce(self, hosts, size):
-        slice_size = TABLE_BYTES // hosts // 8 * 8
-        slices = -(-size // slice_size)
-        if size <= GATHER_BYTES and (slices == 1 or slices * rounds_of(hosts) < hosts):
-            return slices * self.exchange(hosts, size / slices) + self.barrier(hosts) / CALLS
-        piece = INBOUND_BYTES * hosts * 2
-        sizes = [piece] * (size // piece) + ([size % piece] if size % piece else [])
-        return sum(2 * (hosts - 1) * self.both(hosts, one / hosts / 2) for one in sizes) + self.barrier(hosts) / CALLS
+        if size <= min(GATHER_BYTES, TABLE_BYTES // hosts // 8 * 8):
+            return self.exchange(hosts, size) + self.barrier(hosts) / CALLS
+        halved, around = (pieces_of(size, piece) for piece in (INBOUND_BYTES * 4 // 8 // (hosts - 1) * hosts * 8, INBOUND_BYTES * hosts * 2))
+        if len(halved) * rounds_of(hosts) < len(around) * (hosts - 1):
+            return sum(self.halving(hosts, one / hosts) for one in halved) + self.barrier(hosts) / CALLS
+        return sum(2 * (hosts - 1) * self.both(hosts, one / hosts / 2) for one in around) + self.barrier(hosts) / CALLS
+
+    def halving(self, hosts, block):
+        """Blocks that go round from the last host to the first are two messages; some host of each round has such."""
+        total, end = 0, hosts
+        while end > 1:
+            blocks = end // 2
+            wrapped = [block * (blocks // 2)] if blocks > 1 else []
+            rest = block * blocks - sum(wrapped)
+            total += 2 * max(self.one(rest, wrapped), self.work(hosts, block * blocks))
+            end -= blocks
+        return total
 
     def fcollect(self, hosts, size):
         ready = 0 if hosts * size <= GATHER_BYTES else \
