@@ -16,6 +16,7 @@
 #include "report.h"
 #include "service.h"
 #include "spawn.h"
+#include "tree.h"
 
 #define FLUSH_NS 5000000000u /* for the last words */
 
@@ -121,9 +122,9 @@ static void take_make(struct job *job, const struct talk_frame *frame, const voi
         fail(job);
 }
 
-static void take_frame(struct talk *talk, const struct talk_frame *frame, const void *bytes)
+/* To this agent. */
+static void take_own(struct job *job, const struct talk_frame *frame, const void *bytes)
 {
-    struct job *job = talk->owner;
     struct quoit_boot_message message;
     const int32_t number = talk_number(frame, bytes);
     bool is_mine = frame->pe < job->plan->pe_count && job->pes[frame->pe].host == job->own_host;
@@ -161,9 +162,43 @@ static void take_frame(struct talk *talk, const struct talk_frame *frame, const 
     }
 }
 
+/* Those below hear first, since some frames take a while here. */
+static void take_frame(struct talk *talk, const struct talk_frame *frame, const void *bytes)
+{
+    struct job *job = talk->owner;
+    if (frame->host != job->own_host)
+        hosts_pass(job, frame, bytes);
+    if (frame->host == job->own_host || frame->host == TALK_TO_ALL)
+        take_own(job, frame, bytes);
+}
+
+/* From below. */
+static void take_from_below(struct talk *talk, const struct talk_frame *frame, const void *bytes)
+{
+    const struct host *next = talk->owner;
+    struct job *job = next->job;
+    if (frame->host >= job->plan->host_count || job->hosts[frame->host].via != next->index)
+        return;
+    if (frame->kind == TALK_LOST)
+        tree_mark_gone(job, frame->host);
+    talk_pass(&job->talk, frame, bytes);
+}
+
+static void lose_below(struct talk *talk)
+{
+    const struct host *next = talk->owner;
+    struct job *job = next->job;
+    struct tree_lost lost;
+    tree_describe_loss(next, &lost);
+    tree_mark_gone(job, next->index);
+    const struct talk_frame frame = {.kind = TALK_LOST, .bytes = sizeof lost, .host = next->index};
+    talk_pass(&job->talk, &frame, &lost);
+}
+
 static void lose_oshrun(struct talk *talk)
 {
     struct job *job = talk->owner;
+    tree_drop(job);
     job->is_hurried = true; /* nobody reads any more */
     end_as_told(job, false);
 }
@@ -173,6 +208,7 @@ bool agent_open(struct job *job, const struct agent_start *start)
     job->talk = (struct talk){.on_frame = take_frame,
                               .on_lost = lose_oshrun,
                               .owner = job,
+                              .host = job->own_host,
                               .limit_ns = plan_number(job->plan, QUOIT_OPT_LINK_LIMIT),
                               .start_limit_ns = UINT64_MAX};
     job->output.forward = forward;
@@ -182,7 +218,8 @@ bool agent_open(struct job *job, const struct agent_start *start)
 
 void agent_begin(struct job *job)
 {
-    if (!spawn_all(job))
+    static const struct tree_ears ears = {.on_frame = take_from_below, .on_lost = lose_below};
+    if (!tree_start(job, &ears) || !spawn_all(job))
         fail(job);
 }
 
@@ -197,12 +234,14 @@ static void read_words(struct job *job)
 uint64_t agent_step(struct job *job, uint64_t now_ns)
 {
     read_words(job);
-    return talk_step(&job->talk, now_ns);
+    uint64_t below_ns = tree_step(job, now_ns), own_ns = talk_step(&job->talk, now_ns);
+    return below_ns < own_ns ? below_ns : own_ns;
 }
 
 void agent_close(struct job *job)
 {
     output_end(&job->output);
+    tree_drop(job);
     talk_flush(&job->talk, FLUSH_NS);
     talk_close(&job->talk);
     input_close(job);

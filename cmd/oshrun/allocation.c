@@ -24,11 +24,11 @@ static const struct system {
     {"SLURM_JOB_ID",
      "SLURM_JOB_NODELIST",
      add_slurm,
-     {"srun --overlap --quiet --unbuffered --mpi=none -N1 -n1 -w", ALLOCATION_OWN_AS_OTHERS}},
-    {"PBS_JOBID", "PBS_NODEFILE", machines_add_file, {"", ALLOCATION_OWN_BY_LABEL}},
-    {"OAR_JOB_ID", "OAR_NODEFILE", machines_add_file, {"oarsh", ALLOCATION_OWN_BY_LABEL}},
-    {"OAR_JOB_ID", "OAR_NODE_FILE", machines_add_file, {"oarsh", ALLOCATION_OWN_BY_LABEL}},
-    {"JOB_ID", "PE_HOSTFILE", machines_add_grid, {"qrsh -inherit", ALLOCATION_OWN_BY_LABEL}},
+     {"srun --overlap --quiet --unbuffered --mpi=none -N1 -n1 -w", ALLOCATION_OWN_AS_OTHERS, true}},
+    {"PBS_JOBID", "PBS_NODEFILE", machines_add_file, {"", ALLOCATION_OWN_BY_LABEL, false}},
+    {"OAR_JOB_ID", "OAR_NODEFILE", machines_add_file, {"oarsh", ALLOCATION_OWN_BY_LABEL, false}},
+    {"OAR_JOB_ID", "OAR_NODE_FILE", machines_add_file, {"oarsh", ALLOCATION_OWN_BY_LABEL, false}},
+    {"JOB_ID", "PE_HOSTFILE", machines_add_grid, {"qrsh -inherit", ALLOCATION_OWN_BY_LABEL, true}},
 };
 
 bool allocation_find(struct machines *machines, struct allocation *allocation_out,

@@ -18,6 +18,7 @@ enum allocation_own {
 struct allocation {
     const char *rsh; /* as --rsh; "": ssh */
     enum allocation_own own;
+    bool is_for_head; /* rsh is used on oshrun's machine alone */
 };
 
 /* Reads the environment. In no allocation no machine is added. False: problem_out says what is wrong. */

@@ -206,7 +206,7 @@ static void tell_unstopped(struct job *job)
         return; /* the head tells */
     for (uint32_t i = 0; i < job->plan->host_count; i++) {
         const struct host *host = &job->hosts[i];
-        if (hosts_is_gone(job, host))
+        if (hosts_is_gone(host))
             continue;
         if (count < UNSTOPPED_TOLD_MAX)
             used += (size_t)snprintf(text + used, sizeof text - used, "%sthe %s%s", count ? ", " : "",
@@ -227,7 +227,7 @@ static void tell_unstopped(struct job *job)
  * from a group of its own has become a child by now. */
 static uint64_t drain(struct job *job, uint64_t now_ns)
 {
-    if (job->end.reason != END_NORMAL && job->role != ROLE_HEAD) /* whose children are remote shells */
+    if (job->end.reason != END_NORMAL && job->role != ROLE_HEAD && !hosts_have_agents(job)) /* else: remote shells */
         children_kill();
     if (job->alive_count || !hosts_are_gone(job))
         return now_ns + SWEEP_EVERY_NS;

@@ -57,10 +57,54 @@ const char *hosts_name(const struct job *job, uint32_t host, char text[HOSTS_NAM
     return text;
 }
 
+void hosts_find_ways(struct job *job)
+{
+    uint32_t own = job->role == ROLE_AGENT ? job->own_host : MACHINE_HEAD;
+    const struct machine *list = job->plan->machines.list;
+    for (uint32_t i = 0; i < job->plan->host_count; i++) {
+        uint32_t at = i;
+        while (job->role != ROLE_ALONE && list[at].parent != own && list[at].parent != MACHINE_HEAD)
+            at = list[at].parent;
+        bool is_below = job->role != ROLE_ALONE && list[at].parent == own;
+        job->hosts[i].via = is_below ? at : HOST_NOT_BELOW;
+    }
+}
+
+bool hosts_is_next(const struct host *host)
+{
+    return host->via == host->index;
+}
+
+bool hosts_have_agents(const struct job *job)
+{
+    for (uint32_t i = 0; i < job->plan->host_count; i++)
+        if (job->hosts[i].via != HOST_NOT_BELOW && !job->hosts[i].is_gone)
+            return true;
+    return false;
+}
+
+void hosts_pass(struct job *job, const struct talk_frame *frame, const void *bytes)
+{
+    for (uint32_t i = 0; i < job->plan->host_count; i++) {
+        struct host *host = &job->hosts[i];
+        bool leads_there = frame->host == TALK_TO_ALL
+                               ? hosts_is_next(host)
+                               : frame->host < job->plan->host_count && job->hosts[frame->host].via == i;
+        if (leads_there)
+            talk_pass(&host->talk, frame, bytes);
+    }
+}
+
+void hosts_say(struct job *job, uint32_t host, enum talk_kind kind, uint32_t pe, const void *bytes, size_t count)
+{
+    const struct talk_frame frame = {.kind = kind, .pe = pe, .bytes = (uint32_t)count, .host = host};
+    hosts_pass(job, &frame, bytes);
+}
+
 void hosts_say_all(struct job *job, enum talk_kind kind, uint32_t pe, const void *bytes, size_t count)
 {
-    for (uint32_t i = 0; i < job->plan->host_count && job->role == ROLE_HEAD; i++)
-        talk_say(&job->hosts[i].talk, kind, pe, bytes, count);
+    if (job->role == ROLE_HEAD)
+        hosts_say(job, TALK_TO_ALL, kind, pe, bytes, count);
 }
 
 uint32_t hosts_neighbour(const struct job *job, uint32_t host, enum quoit_side side)
@@ -334,7 +378,7 @@ void hosts_kill_proxy(struct job *job, uint32_t host)
 {
     const int32_t number = SIGKILL;
     if (job->role == ROLE_HEAD)
-        talk_say(&job->hosts[host].talk, TALK_SIGNAL, TALK_TO_PROXY, &number, sizeof number);
+        hosts_say(job, host, TALK_SIGNAL, TALK_TO_PROXY, &number, sizeof number);
     else if (job->hosts[host].proxy_pid)
         kill(job->hosts[host].proxy_pid, SIGKILL);
 }
@@ -610,16 +654,16 @@ void hosts_kill(struct job *job)
             kill(job->hosts[i].proxy_pid, SIGKILL);
 }
 
-/* An agent ends after its PEs and its proxy. */
-bool hosts_is_gone(const struct job *job, const struct host *host)
+/* An agent ends after its PEs, its proxy and the agents below it. */
+bool hosts_is_gone(const struct host *host)
 {
-    return !host->has_proxy && (job->role != ROLE_HEAD || host->talk.is_lost);
+    return !host->has_proxy && (host->via == HOST_NOT_BELOW || host->is_gone);
 }
 
 bool hosts_are_gone(const struct job *job)
 {
     for (uint32_t i = 0; i < job->plan->host_count; i++)
-        if (!hosts_is_gone(job, &job->hosts[i]))
+        if (!hosts_is_gone(&job->hosts[i]))
             return false;
     return true;
 }

@@ -18,8 +18,8 @@ bool hosts_start(struct job *job, uint64_t data_bytes);
 /* Asks the proxies to stop. */
 void hosts_stop(struct job *job);
 void hosts_kill(struct job *job);
-/* Whether the proxy of the host, and on another machine its agent, has ended. */
-bool hosts_is_gone(const struct job *job, const struct host *host);
+/* Whether the proxy of the host, and of one below this process its agent, has ended. */
+bool hosts_is_gone(const struct host *host);
 bool hosts_are_gone(const struct job *job);
 /* The host whose proxy reports two links down for too long; NULL: none. job->dead_links has the links. */
 const struct host *hosts_cut_off(const struct job *job);
@@ -43,6 +43,16 @@ struct hosts_make {
 bool hosts_make_here(struct job *job, const struct hosts_make *make);
 /* Of the head: a word that the proxy of a host told its agent. */
 void hosts_take_word(struct host *host, const void *word, size_t bytes);
+/* Finds host->via of all hosts. */
+void hosts_find_ways(struct job *job);
+/* Whether this process starts the agent of the host. */
+bool hosts_is_next(const struct host *host);
+/* Whether an agent that this process has started, or one below that, is still there. */
+bool hosts_have_agents(const struct job *job);
+/* Of an agent: what the head says to those below. */
+void hosts_pass(struct job *job, const struct talk_frame *frame, const void *bytes);
+/* Of the head: to the agent of a host. */
+void hosts_say(struct job *job, uint32_t host, enum talk_kind kind, uint32_t pe, const void *bytes, size_t count);
 /* Of the head: the same to all agents. */
 void hosts_say_all(struct job *job, enum talk_kind kind, uint32_t pe, const void *bytes, size_t count);
 /* What the symmetric heap of a PE is limited to by the memory of this machine. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "hosts.h"
 
 #define READ_BYTES 16384u
 
@@ -19,11 +20,6 @@ struct input {
     size_t begin, end;      /* of an agent: what waits in `data` */
     char data[TALK_WINDOW_BYTES];
 };
-
-static struct talk *talk_of(struct job *job)
-{
-    return job->role == ROLE_AGENT ? &job->talk : &job->hosts[job->pes[job->terminal.pe].host].talk;
-}
 
 static void user_ready(struct watch *watch, uint32_t events)
 {
@@ -40,7 +36,7 @@ static void user_ready(struct watch *watch, uint32_t events)
         n = 0;
     }
     input->untaken_bytes += (uint32_t)n;
-    talk_say(talk_of(job), TALK_INPUT, job->terminal.pe, bytes, (size_t)n);
+    hosts_say(job, job->pes[job->terminal.pe].host, TALK_INPUT, job->terminal.pe, bytes, (size_t)n);
 }
 
 bool input_open(struct job *job)

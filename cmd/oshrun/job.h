@@ -13,7 +13,8 @@
  *   spawn     starts the PEs
  *   reap      children that ended, and the effect on the job
  *   inject stuck trace stats report    faults, observation and reports
- *   head      the agents on other machines
+ *   tree      the agents that this process starts
+ *   head      what they say
  *   agent     one of them
  *   main
  *
@@ -35,6 +36,8 @@
 #include "plan.h"
 #include "talk.h"
 #include "terminal.h"
+
+#define HOST_NOT_BELOW UINT32_MAX
 
 enum role { ROLE_ALONE, ROLE_HEAD, ROLE_AGENT };
 
@@ -86,11 +89,16 @@ struct host {
     bool is_ready;
     bool is_cut_off;
     struct quoit_port *fault_port; /* of the link to its right neighbour, for --fault; NULL before */
+    /* Where it is below this process in the tree of agents: */
+    uint32_t via;     /* the host, next below, whose agent leads to it; HOST_NOT_BELOW: it is not below */
+    struct talk talk; /* of a host next below: with its agent */
+    pid_t rsh_pid;    /* and the remote shell; 0: ended */
+    bool is_gone;     /* its agent has ended or was lost */
     /* Of the head: */
-    struct talk talk;    /* with the agent */
-    bool has_contact;    /* of its proxy */
-    pid_t rsh_pid;       /* the remote shell; 0: ended */
-    int rsh_wait_status; /* once it has ended */
+    bool has_contact; /* of its proxy */
+    bool has_answered;
+    char problem[TALK_PROBLEM_BYTES]; /* why it is gone; */
+    int rsh_wait_status;              /* once the remote shell has ended */
     bool has_rsh_status;
     uint32_t pending_bytes; /* of output, to be TAKEN when its reader has */
 };

@@ -272,3 +272,26 @@ void machines_place(struct machines *machines, uint32_t pe_count)
             machines->list[kept_count++] = machines->list[i];
     machines->count = kept_count;
 }
+
+/* By levels: a level has fan_out times the machines of the one above, which are given theirs in turns, so that a last
+ * level that is not full is spread evenly. */
+void machines_arrange(struct machines *machines, uint32_t fan_out, bool (*stays_flat)(void *arg, const char *name),
+                      void *arg)
+{
+    uint32_t list[MACHINES_MAX]; /* in the order of the tree */
+    uint32_t count = 0, above_first = 0, above_size = 0, first = 0, size = fan_out;
+    for (uint32_t i = 0; i < machines->count; i++) {
+        machines->list[i].parent = MACHINE_HEAD;
+        if (fan_out == 0 || stays_flat(arg, machines->list[i].name))
+            continue;
+        if (count == first + size) {
+            above_first = first;
+            above_size = size;
+            first += size;
+            size = size < MACHINES_MAX ? size * fan_out : size;
+        }
+        if (above_size)
+            machines->list[i].parent = list[above_first + (count - first) % above_size];
+        list[count++] = i;
+    }
+}

@@ -17,12 +17,14 @@
 #define MACHINES_MAX           QUOIT_PLACED_HOSTS_MAX
 #define MACHINE_NAME_BYTES     128
 #define MACHINES_PROBLEM_BYTES 384
+#define MACHINE_HEAD           UINT32_MAX
 
 struct machine {
     char name[MACHINE_NAME_BYTES]; /* as --rsh gets it */
     uint32_t slot_count;
     bool has_slots; /* a number was given */
     uint32_t pe_count;
+    uint32_t parent; /* the machine whose agent starts this one's; MACHINE_HEAD: oshrun does */
 };
 
 struct machines {
@@ -39,6 +41,10 @@ bool machines_add_slurm(struct machines *machines, const char *names, const char
                         char problem_out[MACHINES_PROBLEM_BYTES]);
 /* Adds those of Grid Engine's file: lines "name slots queue processors". */
 bool machines_add_grid(struct machines *machines, const char *path, char problem_out[MACHINES_PROBLEM_BYTES]);
+/* Gives each machine its place in a tree whose root, oshrun, and machines have up to fan_out machines below each. Those
+ * for which stays_flat() is true, and all of them with fan_out 0, are oshrun's. */
+void machines_arrange(struct machines *machines, uint32_t fan_out, bool (*stays_flat)(void *arg, const char *name),
+                      void *arg);
 /* PEs that fill all slots; a machine without a number counts as one. */
 uint32_t machines_slots(const struct machines *machines);
 /* Gives each machine its PEs: by slots in the order of the list, over and over while PEs are left; equal numbers where

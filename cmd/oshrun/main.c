@@ -21,6 +21,7 @@
 #include "guard.h"
 #include "head.h"
 #include "help.h"
+#include "hosts.h"
 #include "inject.h"
 #include "reap.h"
 #include "report.h"
@@ -203,7 +204,10 @@ static bool open_job(struct job *job, const struct plan *plan, char **environmen
     }
     for (uint32_t i = 0; i < plan->host_count; i++)
         job->hosts[i] = (struct host){
-            .job = job, .index = i, .memory_fd = -1, .link_fd = -1, .proxy_start_fd = -1, .proxy_ready.fd = -1};
+            .job = job, .index = i, .memory_fd = -1, .link_fd = -1, .proxy_start_fd = -1, .proxy_ready.fd = -1,
+            .talk.is_lost = true, /* until it is opened */
+        };
+    hosts_find_ways(job);
     uint64_t timeout_ns = plan_number(plan, QUOIT_OPT_TIMEOUT);
     job->start_ns = quoit_clock_now_ns();
     job->timeout_at_ns = timeout_ns && job->role != ROLE_AGENT ? job->start_ns + timeout_ns : 0;
@@ -312,6 +316,7 @@ int main(int argc, char **argv)
         argv = agent.setup.argv;
         plan.is_agent = true;
         plan.machines = agent.setup.machines;
+        plan.launch = (struct allocation){.rsh = agent.setup.rsh, .own = ALLOCATION_OWN_AS_OTHERS};
     }
     if (!keep_arguments(&job, argc, argv))
         return STATUS_CANNOT_START;

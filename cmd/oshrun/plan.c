@@ -270,8 +270,10 @@ static int find_machines(struct plan *plan)
                                                   QUOIT_OPT_DEBUGGER};
     char problem[MACHINES_PROBLEM_BYTES];
     const char *list = plan_text(plan, QUOIT_OPT_HOST), *file = plan_text(plan, QUOIT_OPT_HOSTFILE);
-    plan->launch.rsh = plan_text(plan, QUOIT_OPT_RSH);
-    plan->launch.own = plan->launch.rsh[0] ? ALLOCATION_OWN_AS_OTHERS : ALLOCATION_OWN_BY_NAME;
+    if (!plan->is_agent) {
+        plan->launch.rsh = plan_text(plan, QUOIT_OPT_RSH);
+        plan->launch.own = plan->launch.rsh[0] ? ALLOCATION_OWN_AS_OTHERS : ALLOCATION_OWN_BY_NAME;
+    }
     if (!plan->is_agent && !list[0] && !file[0] && !find_allocation(plan))
         return STATUS_BAD_USAGE;
     if (!plan->is_agent && list[0] && !machines_add_list(&plan->machines, list, problem))
@@ -302,10 +304,19 @@ static uint32_t usual_pe_count(const struct plan *plan)
     return plan->machines.count ? machines_slots(&plan->machines) : hosts_with_pes(plan);
 }
 
+static bool is_own(void *launch, const char *name)
+{
+    return allocation_is_own(launch, name);
+}
+
 static int place_on_machines(struct plan *plan)
 {
-    if (!plan->is_agent)
+    if (!plan->is_agent) {
         machines_place(&plan->machines, plan->pe_count);
+        machines_arrange(&plan->machines,
+                         plan->launch.is_for_head ? 0 : (uint32_t)plan_number(plan, QUOIT_OPT_FAN_OUT), is_own,
+                         &plan->launch);
+    }
     plan->host_count = plan->machines.count;
     for (uint32_t i = 0; i < plan->host_count; i++)
         if (plan->machines.list[i].pe_count > QUOIT_LOCAL_PES_MAX)

@@ -91,10 +91,14 @@ static void proxy_ended(struct job *job, struct host *host, int wait_status)
         end_begin(job, END_PROXY_DIED, STATUS_CANNOT_START, host->index, FAILURE_GRACE_NS);
 }
 
-/* The end of its output says whether that is early. */
+/* The end of its output says whether that is early. Of an agent: those that it kills itself are not worth a word. */
 static void rsh_ended(struct host *host, int wait_status)
 {
+    struct job *job = host->job;
+    const struct talk_frame frame = {.kind = TALK_SHELL_ENDED, .bytes = sizeof(int32_t), .host = host->index};
     host->rsh_pid = 0;
+    if (job->role == ROLE_AGENT && job->end.phase != ENDING_KILLED)
+        talk_pass(&job->talk, &frame, &(int32_t){wait_status});
     host->rsh_wait_status = wait_status;
     host->has_rsh_status = true;
 }

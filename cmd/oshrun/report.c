@@ -298,9 +298,9 @@ static void tell_lost_host(FILE *out, const struct job *job)
         snprintf(rsh, sizeof rsh, ", the remote shell was killed by SIG%s", sigabbrev_np(WTERMSIG(status)));
     else if (host->has_rsh_status && WEXITSTATUS(status))
         snprintf(rsh, sizeof rsh, ", status %d of the remote shell", WEXITSTATUS(status));
-    tell(out, "Q0225", host->talk.is_greeted ? "%s was lost: %s%s" : "cannot start the agent on %s: %s%s",
-         hosts_name(job, host->index, name), host->talk.problem, rsh);
-    if (host->talk.is_greeted)
+    tell(out, "Q0225", host->has_answered ? "%s was lost: %s%s" : "cannot start the agent on %s: %s%s",
+         hosts_name(job, host->index, name), host->problem, rsh);
+    if (host->has_answered)
         tell_others(out, job, NOT_A_PE, false);
 }
 

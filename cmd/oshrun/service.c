@@ -228,7 +228,7 @@ void service_watch(struct pe *pe, int socket_fd)
 static void say(struct pe *pe, const struct quoit_boot_message *message, const int *fds, uint32_t fd_count)
 {
     if (pe->job->role == ROLE_HEAD)
-        talk_say(&pe->job->hosts[pe->host].talk, TALK_SAY, pe->index, message, sizeof *message);
+        hosts_say(pe->job, pe->host, TALK_SAY, pe->index, message, sizeof *message);
     else if (pe->socket.fd >= 0)
         (void)quoit_send_with_descriptors(pe->socket.fd, message, sizeof *message, fds, fd_count, 0);
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Before the texts: arguments, variables, folder, each with its 0. */
+/* Before the texts: arguments, variables, folder, remote shell, each with its 0. */
 struct header {
     uint32_t host;
     uint32_t argument_count;
@@ -41,6 +41,7 @@ char *setup_pack(const struct setup *setup, size_t *bytes_out)
     put_texts(out, setup->argv, header.argument_count);
     put_texts(out, setup->environment, header.variable_count);
     fwrite(setup->folder, 1, strlen(setup->folder) + 1, out);
+    fwrite(setup->rsh, 1, strlen(setup->rsh) + 1, out);
     return fclose(out) == 0 ? bytes : NULL;
 }
 
@@ -68,7 +69,9 @@ static bool is_sound(const struct header *header)
         header->host >= header->machines.count || header->argument_count == 0)
         return false;
     for (uint32_t i = 0; i < header->machines.count; i++)
-        if (!memchr(header->machines.list[i].name, '\0', MACHINE_NAME_BYTES) || header->machines.list[i].pe_count == 0)
+        if (!memchr(header->machines.list[i].name, '\0', MACHINE_NAME_BYTES) ||
+            header->machines.list[i].pe_count == 0 ||
+            (header->machines.list[i].parent >= i && header->machines.list[i].parent != MACHINE_HEAD))
             return false;
     return true;
 }
@@ -85,8 +88,8 @@ bool setup_unpack(char *bytes, size_t count, struct setup *setup_out)
         return false;
     char **arguments = take_texts(&at, end, header.argument_count);
     char **variables = arguments ? take_texts(&at, end, header.variable_count) : NULL;
-    char **folder = variables ? take_texts(&at, end, 1) : NULL;
-    if (!folder) {
+    char **last = variables ? take_texts(&at, end, 2) : NULL;
+    if (!last) {
         free(variables);
         free(arguments);
         return false;
@@ -96,8 +99,9 @@ bool setup_unpack(char *bytes, size_t count, struct setup *setup_out)
                                 .argc = (int)header.argument_count,
                                 .argv = arguments,
                                 .environment = variables,
-                                .folder = folder[0]};
-    free(folder); /* the list */
+                                .folder = last[0],
+                                .rsh = last[1]};
+    free(last); /* the list */
     return true;
 }
 

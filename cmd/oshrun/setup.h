@@ -13,6 +13,7 @@
 struct setup {
     uint32_t host;
     struct machines machines; /* placed */
+    const char *rsh;          /* what starts agents; "": ssh */
     int argc;
     char **argv;
     char **environment;

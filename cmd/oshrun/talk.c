@@ -257,14 +257,19 @@ bool talk_hear_first(int in_fd, int out_fd, unsigned char key_out[TALK_KEY_BYTES
 
 void talk_say(struct talk *talk, enum talk_kind kind, uint32_t pe, const void *bytes, size_t count)
 {
+    const struct talk_frame frame = {.kind = kind, .pe = pe, .bytes = (uint32_t)count, .host = talk->host};
+    talk_pass(talk, &frame, bytes);
+}
+
+void talk_pass(struct talk *talk, const struct talk_frame *frame, const void *bytes)
+{
     static const char zeros[PARSE_BYTES] = {0};
-    const struct talk_frame frame = {.kind = kind, .pe = pe, .bytes = (uint32_t)count};
-    quoit_assert(count <= TALK_FRAME_MAX);
+    quoit_assert(frame->bytes <= TALK_FRAME_MAX);
     if (talk->is_lost)
         return;
-    append(&talk->said, &frame, sizeof frame);
-    append(&talk->said, bytes, count);
-    append(&talk->said, zeros, padded(count) - count);
+    append(&talk->said, frame, sizeof *frame);
+    append(&talk->said, bytes, frame->bytes);
+    append(&talk->said, zeros, padded(frame->bytes) - frame->bytes);
     talk->said_ns = quoit_clock_now_ns();
     write_some(talk);
 }

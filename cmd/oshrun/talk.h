@@ -22,7 +22,13 @@
  *   KILL                    ->                       say where the PEs are, then kill them
  *                           <-     NOTES, RECORDS    that
  *                           <-     FAILED            it cannot do its part, and has said why
+ *                           <-     LOST host         the agent of another host, which it started, has ended or is silent
+ *                           <-     SHELL_ENDED host  status of the remote shell that had started that
  *   PING                    <->                      nothing else was said for a while
+ *
+ * An agent may have started further ones (tree.h). It passes frames for them on, and those that they say to oshrun. A
+ * frame's host says whose it is; oshrun says what all are to hear once, to TALK_TO_ALL. Key, line, SETUP and PING are
+ * of two neighbours in the tree.
  *
  * Promises: talk_say never blocks; what is said arrives in order, or the other side is lost. A side that hears nothing
  * for the limit takes the other one for lost. Ends: the agent that loses oshrun ends its PEs; oshrun that loses an
@@ -51,6 +57,8 @@
 #define TALK_TO_PROGRAMS   1u
 #define TALK_TO_PROXY      2u
 #define TALK_PROBLEM_BYTES 256
+/* In the place of the host: all that are below. */
+#define TALK_TO_ALL UINT32_MAX
 
 enum talk_kind {
     TALK_PING = 1,
@@ -72,6 +80,8 @@ enum talk_kind {
     TALK_NOTES,
     TALK_RECORDS,
     TALK_FAILED,
+    TALK_LOST,
+    TALK_SHELL_ENDED,
     TALK_KIND_COUNT,
 };
 
@@ -79,7 +89,7 @@ struct talk_frame {
     uint32_t kind;
     uint32_t pe; /* or what the kind says */
     uint32_t bytes;
-    uint32_t unused;
+    uint32_t host; /* whose agent said it, or hears it */
 };
 
 struct talk {
@@ -103,6 +113,7 @@ struct talk {
     void (*on_frame)(struct talk *talk, const struct talk_frame *frame, const void *bytes);
     void (*on_lost)(struct talk *talk); /* called once */
     void *owner;
+    uint32_t host; /* of the frames that talk_say makes */
 };
 
 /* The number that is all the frame holds; 0: it holds something else. */
@@ -119,6 +130,8 @@ bool talk_hear_first(int in_fd, int out_fd, unsigned char key_out[TALK_KEY_BYTES
 /* The agent's side of talk_open, after talk_hear_first. */
 bool talk_answer(struct talk *talk, struct loop *loop, int in_fd, int out_fd, const unsigned char key[TALK_KEY_BYTES]);
 void talk_say(struct talk *talk, enum talk_kind kind, uint32_t pe, const void *bytes, size_t count);
+/* The same for a frame as it came, or as the caller has made it. */
+void talk_pass(struct talk *talk, const struct talk_frame *frame, const void *bytes);
 /* Writes what can be written, pings, and looks for silence. Returns when to call again at the latest. */
 uint64_t talk_step(struct talk *talk, uint64_t now_ns);
 /* Writes all that was said, for `limit_ns` at most. */

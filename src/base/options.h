@@ -79,6 +79,10 @@ enum quoit_option_type {
       "A shell parses COMMAND. Default: ssh -x -o BatchMode=yes; for localhost and the name of this machine none. In " \
       "an allocation of Slurm srun --overlap, of OAR oarsh, of Grid Engine qrsh -inherit. "                            \
       "Input and output of the agent go through it, and nothing of the job listens for it.")                           \
+    X(FAN_OUT, "fan-out", "QUOIT_FAN_OUT", UINT, "16", "N", 1, 1024, NETWORK, LAUNCHER,                                \
+      "on how many machines oshrun, and each agent, starts agents",                                                    \
+      "With more machines the agents start further ones, so --rsh must work between all machines; with a number as "   \
+      "large as that of the machines oshrun starts all agents. It starts all by srun and qrsh.")                        \
     X(BRIDGES, "bridges", "QUOIT_BRIDGES", STRING, "/dev/ntb0,/dev/ntb1", "LEFT,RIGHT", 0, 0, NETWORK, LAUNCHER,       \
       "with --host and --driver linux: the two ports of each machine",                                                 \
       "The machines are a ring of bridges then, in the order of --host, without a network: the right port of each is " \

@@ -69,6 +69,15 @@ class Machines(scenario.Case):
         self.assertRegex(err.decode(), words)
         self.assert_nothing_left()
 
+    def freeze(self, job, victim, names):
+        """Stops an agent, of a job with LIMIT, until that has ended."""
+        os.kill(victim, signal.SIGSTOP)
+        begin = time.monotonic()
+        _, err = job.communicate(timeout=scenario.LIMIT_S)
+        self.assertLess(time.monotonic() - begin, LIMIT_S + scenario.LATE_S)
+        self.assertRegex(err.decode(), rf"(?m)^oshrun: ({names}) was lost: nothing was heard of it for {LIMIT_S}.0 s")
+        scenario.send(victim, signal.SIGCONT)  # unless its shell was killed, and it with that
+
 
 class Options(scenario.Case):
     def hostfile(self, text):
@@ -328,13 +337,7 @@ class Agents(Machines):
 
     def test_frozen_agent(self):
         job = self.busy(*LIMIT)
-        victim = agents(self.mark)[0]
-        os.kill(victim, signal.SIGSTOP)
-        begin = time.monotonic()
-        _, err = job.communicate(timeout=scenario.LIMIT_S)
-        self.assertLess(time.monotonic() - begin, LIMIT_S + scenario.LATE_S)
-        self.assertRegex(err.decode(), rf"(east|west) was lost: nothing was heard of it for {LIMIT_S}.0 s")
-        scenario.send(victim, signal.SIGCONT)  # unless its shell was killed, and it with that
+        self.freeze(job, agents(self.mark)[0], "east|west")
 
     def test_killed_oshrun(self):
         job = self.busy()
@@ -381,6 +384,133 @@ class Agents(Machines):
         victims = self.pids_of("scenario_busy")
         os.kill(victims[1], signal.SIGKILL)
         self.end_of(job, 137, r"PE \d on (east|west) was killed by SIGKILL")
+
+
+@unittest.skipUnless(has_network(), "no network driver finds a network here: quoit info networks")
+class Tree(Machines):
+    """Seven names of this machine in three levels: oshrun starts the agents of m0 and m1, m0's those of m2 and m4, m1's those of m3
+    and m5, and m2's that of m6. Each agent has the name of its machine in HOSTNAME, which belongs to the machine."""
+
+    NAMES = [f"m{i}" for i in range(7)]
+    EDGES = ["head m0", "head m1", "m0 m2", "m0 m4", "m1 m3", "m1 m5", "m2 m6"]
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cls.rsh = os.path.join(cls.folder, "rsh")
+        with open(cls.rsh, "w") as file:
+            file.write(f'#!/bin/sh\necho "$HOSTNAME $1" >>{cls.folder}/edges\n[ -e {cls.folder}/closed-$1 ] && exit 9\n'
+                       'export HOSTNAME="$1"\nshift\nexec "$@"\n')
+        os.chmod(cls.rsh, 0o755)
+        cls.options = cls.of(2)
+
+    @classmethod
+    def of(cls, fan_out):
+        return (*PATIENT, "--host", ",".join(cls.NAMES), "--fan-out", fan_out, "--rsh", cls.rsh)
+
+    def agent_of(self, name):
+        for pid in agents(self.mark):
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                if f"HOSTNAME={name}".encode() in file.read().split(b"\0"):
+                    return pid
+        self.fail(f"{name} has no agent")
+
+    def edges_of(self, fan_out):
+        """Who started whom, in a job that has to succeed."""
+        path = os.path.join(self.folder, "edges")
+        open(path, "w").close()
+        result = self.run_job(*self.of(fan_out), "--tag", GREET, env={"HOSTNAME": "head"})
+        self.assertEqual((result.status, result.err), (0, ""), result)
+        self.assertEqual(lines(result.out), sorted(f"[PE {i} m{i}] hello from PE {i} of 7" for i in range(7)))
+        with open(path) as file:
+            return lines(file.read())
+
+    def test_shapes(self):
+        self.assertEqual(self.edges_of(2), self.EDGES)
+        self.assertEqual(self.edges_of(7), [f"head {name}" for name in self.NAMES])
+        self.assertEqual(self.edges_of(1), sorted(f"{above} {name}" for above, name in zip(["head", *self.NAMES], self.NAMES)))
+
+    def test_this_machine_is_started_by_oshrun(self):
+        """The name means another machine elsewhere."""
+        path = os.path.join(self.folder, "ssh")
+        with open(path, "w") as file:
+            file.write(f'#!/bin/sh\nshift 3\nexec {self.rsh} "$1" sh -c "$2 $3"\n')
+        os.chmod(path, 0o755)
+        edges = os.path.join(self.folder, "edges")
+        open(edges, "w").close()
+        result = self.run_job(*PATIENT, "--host", "m0,m1,localhost", "--fan-out", 1, GREET,
+                              env={"HOSTNAME": "head", "PATH": f"{self.folder}:{os.environ['PATH']}"})
+        self.assertEqual((result.status, lines(result.out), result.err), (0, greetings(3), ""), result)
+        with open(edges) as file:
+            self.assertEqual(lines(file.read()), ["head m0", "m0 m1"])
+
+    def test_much_output_and_input(self):
+        """Of all machines at once, through agents that must hold it back, for a reader that is late."""
+        text = "".join(f"{i}\n" for i in range(100000))
+        with tempfile.TemporaryFile("w+") as given:
+            given.write(text)
+            given.seek(0)
+            job = self.start(*self.options, "sh", "-c", "cat; seq 100000 199999", stdin=given)
+            time.sleep(1)
+            out, err = job.communicate(timeout=scenario.LIMIT_S)
+        wanted = sorted(text.splitlines() + [str(i) for i in range(100000, 200000)] * 7)
+        self.assertEqual((job.returncode, err), (0, b""))
+        self.assertTrue(sorted(out.decode().splitlines()) == wanted, len(out))
+
+    def test_ends_of_a_leaf(self):
+        for deed, argument, status, words in (("exit", 3, 3, "PE 6 on m6 exited with status 3 .*Q0202"),
+                                              ("global-exit", 5, 5, "^$"),
+                                              ("abort", 0, 134, "PE 6 on m6 was killed by SIGABRT")):
+            with self.subTest(deed=deed):
+                result = self.run_soon(*self.options, MISBEHAVE, 6, deed, argument, until=words, soon_s=scenario.LATE_S)
+                self.assertEqual(result.status, status, result)
+
+    def test_timeout_says_where_each_pe_is(self):
+        self.run_out(3, (r"PEs 0-5 were waiting in shmem_barrier_all \(misbehave.c:\d+\)",
+                         r"PE 6 was waiting in shmem_.*wait_until \(misbehave.c:\d+\) for flag != 0, which is 0"),
+                     *self.options, MISBEHAVE, 6, "flag", 0)
+
+    def test_killed_agents(self):
+        """An inner one, whose death takes others along, and a leaf, of which its neighbour tells."""
+        for name in ("m0", "m2", "m6"):
+            with self.subTest(name=name):
+                job = self.busy()
+                os.kill(self.agent_of(name), signal.SIGKILL)
+                self.end_of(job, 1, rf"(?m)^oshrun: {name} was lost: the connection ended, status 137 of the remote shell +\[Q0225\]")
+
+    def test_frozen_agents(self):
+        for name in ("m0", "m6"):
+            with self.subTest(name=name):
+                job = self.busy(*LIMIT)
+                self.freeze(job, self.agent_of(name), name)
+                self.assert_nothing_left()
+
+    def test_killed_oshrun(self):
+        job = self.busy()
+        job.kill()
+        job.communicate(timeout=scenario.LIMIT_S)
+        self.assert_nothing_left()
+
+    def test_a_leaf_that_cannot_be_started(self):
+        path = os.path.join(self.folder, "closed-m6")
+        open(path, "w").close()
+        result = self.run_job(*self.options, GREET)
+        os.unlink(path)
+        self.assertEqual(result.status, 1, result)
+        self.assertRegex(result.err, "cannot start the agent on m6: the connection ended, status 9 of the remote shell .*Q0225")
+
+    def test_signals_and_stops(self):
+        """Ctrl-Z for longer than the limit of silence, then SIGTERM to PEs of all levels."""
+        job = self.busy(*LIMIT)
+        job.send_signal(signal.SIGTSTP)
+        time.sleep(LIMIT_S + 1)
+        self.assertIsNone(job.poll())
+        job.send_signal(signal.SIGCONT)
+        time.sleep(0.3)
+        self.assertIsNone(job.poll())
+        job.send_signal(signal.SIGTERM)
+        self.end_of(job, 143, "ended by SIGTERM")
 
 
 @unittest.skipUnless(has_network(), "no network driver finds a network here: quoit info networks")

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "hosts.h"
+#include "setup.h"
+#include "spawn.h"
+
+#define QUOTED_BYTES (4 * PATH_MAX + 3)
+
+/* One word for a shell, whatever its characters. */
+static void quote(const char *word, char quoted_out[QUOTED_BYTES])
+{
+    char *to = quoted_out;
+    *to++ = '\'';
+    for (; *word; word++) {
+        if (*word == '\'')
+            to = stpcpy(to, "'\\''");
+        else
+            *to++ = *word;
+    }
+    stpcpy(to, "'");
+}
+
+/* Between fork and exec. ssh joins the words of its command by blanks, and a shell there parses them. */
+static void __attribute__((noreturn))
+become_shell(const struct job *job, const char *name, const char *own_path, int in_fd, int out_fd, pid_t parent)
+{
+    const char *rsh = job->plan->launch.rsh;
+    char script[PATH_MAX], quoted[QUOTED_BYTES];
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent || dup2(in_fd, STDIN_FILENO) < 0 || dup2(out_fd, STDOUT_FILENO) < 0)
+        _exit(STATUS_CANNOT_START);
+    spawn_restore(job);
+    if (allocation_is_own(&job->plan->launch, name))
+        execl(own_path, own_path, "--agent", (char *)NULL);
+    snprintf(script, sizeof script, "exec %s \"$@\"", rsh[0] ? rsh : "ssh -x -o BatchMode=yes");
+    quote(own_path, quoted);
+    execl("/bin/sh", "sh", "-c", script, "oshrun", name, rsh[0] ? own_path : quoted, "--agent", (char *)NULL);
+    _exit(STATUS_NOT_FOUND);
+}
+
+static bool say_setup(const struct job *job, struct host *host)
+{
+    char folder[PATH_MAX];
+    size_t count = 0;
+    struct setup setup = {.host = host->index,
+                          .machines = job->plan->machines,
+                          .rsh = job->plan->launch.rsh,
+                          .argc = job->argument_count,
+                          .argv = job->arguments,
+                          .environment = job->environment,
+                          .folder = getcwd(folder, sizeof folder) ? folder : "/"};
+    char *bytes = setup_pack(&setup, &count);
+    bool is_said = bytes && count <= TALK_FRAME_MAX;
+    if (is_said)
+        talk_say(&host->talk, TALK_SETUP, host->index, bytes, count);
+    else
+        quoit_say("the environment is too large for the agents [Q0213]");
+    free(bytes);
+    return is_said;
+}
+
+static bool start_agent(struct job *job, struct host *host, const struct tree_ears *ears, const char *own_path)
+{
+    unsigned char key[TALK_KEY_BYTES];
+    int to[2] = {-1, -1}, from[2] = {-1, -1};
+    const char *name = job->plan->machines.list[host->index].name;
+    pid_t parent = getpid();
+    bool is_ready = talk_make_key(key) && pipe2(to, O_CLOEXEC) == 0 && pipe2(from, O_CLOEXEC) == 0;
+    host->rsh_pid = is_ready ? fork() : -1;
+    if (host->rsh_pid == 0)
+        become_shell(job, name, own_path, to[0], from[1], parent);
+    if (host->rsh_pid < 0) {
+        host->rsh_pid = 0;
+        quoit_say("cannot start the agent on %s: %s (ulimit -n, ulimit -u) [Q0213]", name, strerror(errno));
+        return false;
+    }
+    close(to[0]);
+    close(from[1]);
+    host->talk = (struct talk){.on_frame = ears->on_frame,
+                               .on_lost = ears->on_lost,
+                               .owner = host,
+                               .host = host->index,
+                               .limit_ns = plan_number(job->plan, QUOIT_OPT_LINK_LIMIT),
+                               .start_limit_ns = plan_number(job->plan, QUOIT_OPT_LINK_TIMEOUT)};
+    return talk_open(&host->talk, &job->loop, from[0], to[1], key) && say_setup(job, host);
+}
+
+static void be_gone(struct host *host)
+{
+    host->is_gone = true;
+    host->has_proxy = false;
+}
+
+bool tree_is_under(const struct job *job, uint32_t host, uint32_t top)
+{
+    while (host != top && host != MACHINE_HEAD)
+        host = job->plan->machines.list[host].parent;
+    return host == top;
+}
+
+void tree_mark_gone(struct job *job, uint32_t top)
+{
+    for (uint32_t i = 0; i < job->plan->host_count; i++)
+        if (tree_is_under(job, i, top))
+            be_gone(&job->hosts[i]);
+}
+
+void tree_describe_loss(const struct host *host, struct tree_lost *lost_out)
+{
+    *lost_out = (struct tree_lost){.has_answered = host->talk.is_greeted};
+    snprintf(lost_out->problem, sizeof lost_out->problem, "%s", host->talk.problem);
+}
+
+bool tree_start(struct job *job, const struct tree_ears *ears)
+{
+    char own_path[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", own_path, sizeof own_path - 1);
+    own_path[length > 0 ? length : 0] = '\0';
+    bool is_started = true;
+    for (uint32_t i = 0; i < job->plan->host_count; i++) {
+        if (!hosts_is_next(&job->hosts[i]))
+            continue;
+        if (is_started)
+            is_started = start_agent(job, &job->hosts[i], ears, own_path);
+        if (!job->hosts[i].rsh_pid)
+            tree_mark_gone(job, i);
+    }
+    return is_started;
+}
+
+uint64_t tree_step(struct job *job, uint64_t now_ns)
+{
+    uint64_t next_ns = UINT64_MAX;
+    for (uint32_t i = 0; i < job->plan->host_count; i++) {
+        if (!job->hosts[i].talk.loop)
+            continue;
+        uint64_t due_ns = talk_step(&job->hosts[i].talk, now_ns);
+        if (due_ns < next_ns)
+            next_ns = due_ns;
+    }
+    return next_ns;
+}
+
+void tree_drop(struct job *job)
+{
+    for (uint32_t i = 0; i < job->plan->host_count; i++) {
+        if (job->hosts[i].talk.loop)
+            talk_close(&job->hosts[i].talk);
+        if (job->hosts[i].via != HOST_NOT_BELOW)
+            be_gone(&job->hosts[i]);
+    }
+}
