@@ -127,6 +127,13 @@ def test_lines():
     check(flags > 1.5, f"1 us a flag lengthens a barrier of two hosts on one processor by {flags} us")
 
 
+def test_slow_calls():
+    """Collectives whose flags go by direct puts make no requests, and are no standstill however long all of them take."""
+    result = json.loads(quoit("sim", "--json", "--workload", "calls", "--hosts", "2", "--steps", "100", "--direct", "posted", "--model",
+                              "call_ns=3000000").stdout)
+    check(result["ok"] and result["figures"]["reduce"]["mean"] > 3000, f"200 calls of 3 ms: {result}")
+
+
 def test_replay():
     failed = quoit("sim", "--seed", "3", "--seeds", "5", "--workload", "mix", "--canary", "credit")
     check(failed.returncode == 1, f"the canary was not found: {failed}")
