@@ -47,6 +47,19 @@ static void test_a_flapping_link_is_held_most_of_the_time(void **state)
     assert_int_equal(quoit_holddown_outage(&holddown, now_ns), 0);
 }
 
+/* What is left of an interval counts with the next: a link that goes down after every one and a half
+ * of them is forgiven, by a point for every two outages. */
+static void test_parts_of_an_interval_count(void **state)
+{
+    (void)state;
+    struct quoit_holddown holddown = {0};
+    for (uint32_t i = 0; i < QUOIT_FLAP_MOST; i++)
+        quoit_holddown_outage(&holddown, 5 * S);
+    for (uint64_t i = 1; i <= 2 * QUOIT_FLAP_MOST; i++)
+        quoit_holddown_outage(&holddown, 5 * S + i * QUOIT_FLAP_FORGIVE_NS * 3 / 2);
+    assert_in_range(holddown.score, 1, 2);
+}
+
 /* The score has a bound, so a link that flapped for hours is forgiven as soon as one that flapped for seconds. */
 static void test_the_score_is_bounded(void **state)
 {
@@ -65,6 +78,7 @@ int main(void)
         cmocka_unit_test(test_rare_outages_are_free),
         cmocka_unit_test(test_some_outages_in_a_row_are_free),
         cmocka_unit_test(test_a_flapping_link_is_held_most_of_the_time),
+        cmocka_unit_test(test_parts_of_an_interval_count),
         cmocka_unit_test(test_the_score_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

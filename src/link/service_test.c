@@ -34,6 +34,7 @@ struct host {
     struct quoit_link_record records[QUOIT_SIDE_COUNT];
     struct quoit_client client;
     _Atomic uint32_t change_count;
+    _Atomic uint32_t early_count; /* of changes of which the client is told before it could follow */
     _Atomic uint32_t clean_count[QUOIT_SIDE_COUNT];
     _Atomic uint32_t is_stopping;
     _Atomic uint64_t dead_links;
@@ -55,7 +56,9 @@ struct world {
 static void changed(void *arg, enum quoit_side side)
 {
     struct host *host = arg;
-    (void)side;
+    const struct quoit_link_record *record = &host->records[side];
+    bool is_up = quoit_link_state_of(record) == QUOIT_LINK_STATE_UP;
+    atomic_fetch_add(&host->early_count, QUOIT_LINK_TARGET_IS_UP(atomic_load(&record->target)) != is_up);
     atomic_fetch_add(&host->change_count, 1);
 }
 
@@ -159,8 +162,10 @@ static void open_world(struct world *world, const char *driver)
 
 static void close_world(struct world *world)
 {
-    for (uint32_t i = 0; i < HOST_COUNT; i++)
+    for (uint32_t i = 0; i < HOST_COUNT; i++) {
         quoit_service_close(world->hosts[i].service);
+        assert_int_equal(world->hosts[i].early_count, 0);
+    }
     for (uint32_t i = 0; i < HOST_COUNT; i++)
         rig_destroy(&world->links[i]);
 }

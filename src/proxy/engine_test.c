@@ -70,6 +70,8 @@ static struct {
     bool holds_dma;
     uint64_t masked_bits; /* of either port */
     uint32_t mask_count;
+    const struct quoit_port *left;
+    uint64_t rung_bits[QUOIT_SIDE_COUNT];
 } faults;
 
 static enum quoit_status faulty_write(struct quoit_port *port, enum quoit_window window, uint64_t offset,
@@ -106,9 +108,9 @@ static uint32_t faulty_poll(struct quoit_port *port, uint32_t channel, struct qu
     return had_dma;
 }
 
-static bool quiet_ring(struct quoit_port *port, uint64_t bits)
+static bool note_ring(struct quoit_port *port, uint64_t bits)
 {
-    (void)port, (void)bits;
+    faults.rung_bits[port == faults.left ? QUOIT_LEFT : QUOIT_RIGHT] |= bits;
     return true;
 }
 
@@ -119,13 +121,14 @@ static void open_faulty(struct world *world, uint64_t dma_bytes)
     faults.fails_word_at = NOWHERE;
     open_ports(world, QUOIT_PROTOCOL_QUEUE, QUOIT_BARRIER_AUTO, 1);
     world->group.dma_bytes = dma_bytes;
+    faults.left = world->group.ports[QUOIT_LEFT];
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
         struct quoit_port *port = world->group.ports[side];
         port->ops.write = faulty_write;
         port->ops.write64 = faulty_write64;
         port->ops.dma_submit = faulty_submit;
         port->ops.dma_poll = faulty_poll;
-        port->ops.ring = quiet_ring;
+        port->ops.ring = note_ring;
     }
     assert_int_equal(open_lanes(world, &lane_count), QUOIT_OK);
 }
@@ -264,6 +267,26 @@ static void test_no_request_passes_the_loss_of_a_link(void **state)
     close_faulty(&world);
 }
 
+/* Each neighbour says by which bits its lanes are woken: the right one for a request, the left one for a credit. */
+static void test_doorbells_of_each_neighbour(void **state)
+{
+    struct world world;
+    (void)state;
+    open_faulty(&world, QUOIT_DMA_NEVER);
+    struct quoit_lane *lane = &world.lanes[0];
+    lane->peer_lane_doorbell[QUOIT_LEFT] = 0x100;
+    lane->peer_lane_doorbell[QUOIT_RIGHT] = 0x20;
+    assert_int_equal(put(&world, SMALL_BYTES), QUOIT_OK);
+    assert_int_equal(faults.rung_bits[QUOIT_LEFT], 0);
+    assert_int_equal(faults.rung_bits[QUOIT_RIGHT], 0x20);
+    receive(&world);
+    for (int i = 0; i < 3; i++)
+        step(&world);
+    assert_int_equal(faults.rung_bits[QUOIT_LEFT], 0x100);
+    assert_int_equal(faults.rung_bits[QUOIT_RIGHT], 0x20);
+    close_faulty(&world);
+}
+
 static void note_mask(struct quoit_port *port, uint64_t bits, bool is_masked)
 {
     (void)port;
@@ -308,7 +331,7 @@ int main(void)
         cmocka_unit_test(test_a_header_is_not_written),   cmocka_unit_test(test_a_sequence_is_not_written),
         cmocka_unit_test(test_payload_is_not_written),    cmocka_unit_test(test_failed_dma_is_not_made_good),
         cmocka_unit_test(test_credits_are_not_written),   cmocka_unit_test(test_no_request_passes_the_loss_of_a_link),
-        cmocka_unit_test(test_doorbells_of_awake_lanes),
+        cmocka_unit_test(test_doorbells_of_awake_lanes),  cmocka_unit_test(test_doorbells_of_each_neighbour),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,13 +26,8 @@ struct setup {
     struct quoit_mover movers[QUOIT_LANES_MAX];
 };
 
-static void open_movers(struct setup *s, uint32_t lane_count, const struct quoit_port_knobs *knobs)
+static void open_lanes(struct setup *s, uint32_t lane_count)
 {
-    memset(s, 0, sizeof *s);
-    rig_make(&s->rig, &rig_drivers[0]);
-    s->rig.knobs = *knobs;
-    rig_connect(&s->rig, s->ports);
-    assert_int_equal(quoit_port_set_translation(s->ports[1], QUOIT_WINDOW_MEMORY, SEGMENTS_AT, 0x20000), QUOIT_OK);
     const struct quoit_job_config job = {
         .host_count = 2, .pe_count = 2, .lane_count = lane_count, .slot_count = 2, .chunk_bytes = 64};
     assert_int_equal(quoit_layout_make(&job, 0, &s->layout), QUOIT_OK);
@@ -40,6 +35,16 @@ static void open_movers(struct setup *s, uint32_t lane_count, const struct quoit
     const struct quoit_lane_group group = {
         .layout = &s->layout, .memory = s->rig.memory[0], .ports = {s->ports[0], s->ports[0]}, .dma_bytes = DMA_BYTES};
     assert_int_equal(quoit_movers_open(s->movers, &group), QUOIT_OK);
+}
+
+static void open_movers(struct setup *s, uint32_t lane_count, const struct quoit_port_knobs *knobs)
+{
+    memset(s, 0, sizeof *s);
+    rig_make(&s->rig, &rig_drivers[0]);
+    s->rig.knobs = *knobs;
+    rig_connect(&s->rig, s->ports);
+    assert_int_equal(quoit_port_set_translation(s->ports[1], QUOIT_WINDOW_MEMORY, SEGMENTS_AT, 0x20000), QUOIT_OK);
+    open_lanes(s, lane_count);
     for (uint32_t i = 0; i < 0x20000; i++)
         s->rig.memory[0][FROM + i] = (uint8_t)(i * 7 + i / 256 + 1);
 }
@@ -235,6 +240,48 @@ static void test_a_completion_wakes_the_lane(void **state)
     close_movers(&s);
 }
 
+/* More channels than lanes, as of a port with an engine that has many: noted here, moved by nothing. */
+enum { CHANNELS = 4 };
+static struct quoit_port_vector channel_vectors[CHANNELS];
+static uint32_t last_channel;
+
+static void note_vector(struct quoit_port *port, uint32_t index, const struct quoit_port_vector *vector)
+{
+    (void)port;
+    channel_vectors[index - QUOIT_VECTOR_DMA(0)] = *vector;
+}
+
+static enum quoit_status note_channel(struct quoit_port *port, uint32_t channel, enum quoit_window window,
+                                      uint64_t offset, const void *source, size_t bytes, uint64_t cookie)
+{
+    (void)port, (void)window, (void)offset, (void)source, (void)bytes, (void)cookie;
+    last_channel = channel;
+    return QUOIT_OK;
+}
+
+/* The lane, and no other, sleeps on the park that a completion of any of its channels wakes. */
+static void test_each_lane_has_channels_of_its_own(void **state)
+{
+    struct setup s;
+    uint32_t index;
+    (void)state;
+    open_movers(&s, 1, &(struct quoit_port_knobs){0});
+    s.ports[0]->ops.set_vector = note_vector;
+    s.ports[0]->ops.dma_submit = note_channel;
+    const uint32_t channel_count = s.ports[0]->limits.dma_channel_count;
+    s.ports[0]->limits.dma_channel_count = CHANNELS;
+    open_lanes(&s, 2);
+    for (uint32_t i = 0; i < 2 * CHANNELS; i++) {
+        assert_true(start(&s, i % 2, i, EACH, &index));
+        const struct quoit_port_vector *vector = &channel_vectors[last_channel];
+        const struct quoit_park *park = &quoit_memory_lane(&s.layout, s.rig.memory[0], i % 2)->park;
+        assert_int_equal(vector->park_count, 1);
+        assert_ptr_equal(s.rig.memory[0] + vector->park_offset, park);
+    }
+    s.ports[0]->limits.dma_channel_count = channel_count;
+    close_movers(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +293,7 @@ int main(void)
         cmocka_unit_test(test_a_lost_link_is_reported),
         cmocka_unit_test(test_lanes_share_channels),
         cmocka_unit_test(test_a_completion_wakes_the_lane),
+        cmocka_unit_test(test_each_lane_has_channels_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
