@@ -128,6 +128,26 @@ static void remove_first(struct quoit_emulated_queue *queue)
     notify(queue);
 }
 
+/* Whether nobody can tell when the entry lands: the rest of its write and the mark are still to come. */
+static bool is_middle(const struct entry *entry)
+{
+    return entry->kind == ENTRY_PART && part_of(entry)->buffer == BUFFER_NONE;
+}
+
+/* When the first entry is due that somebody waits for; if the rest of a write is still to come, the last that is queued,
+ * so that it cannot fill the queue. With the lock. */
+static uint64_t awaited_ns(struct quoit_emulated_queue *queue)
+{
+    uint64_t due_ns = 0;
+    for (uint64_t at = queue->head; at != queue->tail; at += entry_at(queue, at)->total_bytes) {
+        const struct entry *entry = entry_at(queue, at);
+        due_ns = entry->kind == ENTRY_SKIP ? due_ns : entry->due_ns;
+        if (entry->kind != ENTRY_SKIP && !is_middle(entry))
+            break;
+    }
+    return due_ns;
+}
+
 /* When to wake for an entry that is due then. */
 static uint64_t wake_ns_for(const struct quoit_emulated_queue *queue, uint64_t due_ns)
 {
@@ -195,8 +215,7 @@ static void *run_queue(void *arg)
             queue->is_idle = false;
             continue;
         }
-        const struct entry *entry = entry_at(queue, queue->head);
-        uint64_t due_ns = entry->kind == ENTRY_SKIP ? 0 : entry->due_ns, wake_ns = wake_ns_for(queue, due_ns);
+        uint64_t due_ns = awaited_ns(queue), wake_ns = wake_ns_for(queue, due_ns);
         pthread_mutex_unlock(&queue->lock);
         if (due_ns > quoit_clock_now_ns())
             wait_until(wake_ns, wake_ns != due_ns);
