@@ -57,8 +57,10 @@ static struct {
     uint32_t refused_attempt; /* this one fails; 0: none */
     struct posted *wire;
     uint32_t wire_count;
+    uint32_t rung_behind; /* so many were on the wire when the doorbell rang last */
     /* requests */
     uint32_t submit_head;
+    uint32_t put_pes; /* of puts: a bit for each PE of the host */
     uint32_t question_count;
     uint32_t unordered_count;
     uint32_t strided_count;
@@ -226,6 +228,7 @@ static bool port_ring(struct quoit_port *port, uint64_t bits)
 {
     (void)port;
     (void)bits;
+    test.rung_behind = test.wire_count;
     return reaches();
 }
 
@@ -324,6 +327,7 @@ static void execute(struct quoit_request *request)
     const struct quoit_frame *frame = &request->frame;
     switch (frame->kind) {
     case QUOIT_FRAME_PUT:
+        test.put_pes |= 1u << frame->dest_pe;
         test.unordered_count += (frame->flags & QUOIT_FRAME_ORDERED) == 0;
         write_there(frame->offset, test.memory + request->data_offset, frame->bytes);
         break;
@@ -439,7 +443,7 @@ static char *map(uint64_t bytes)
 static void make_host(uint32_t capabilities, enum quoit_direct_puts direct_puts, uint64_t window_bytes)
 {
     const struct quoit_job_config job = {.host_count = 3,
-                                         .pe_count = 3,
+                                         .pe_count = 6,
                                          .lane_count = 1,
                                          .slot_count = 2,
                                          .chunk_bytes = QUOIT_JOURNAL_PUT_MAX,
@@ -489,7 +493,7 @@ static void start_with(uint32_t capabilities, enum quoit_direct_puts direct_puts
     make_host(capabilities, direct_puts, window_bytes);
     assert_int_equal(open_engine(), QUOIT_OK);
     test.self.engines[test.self.engine_count++] = test.engine;
-    test.peer = (struct quoit_peer){.engine = test.engine, .pe = 1, .host = 1};
+    test.peer = (struct quoit_peer){.engine = test.engine, .pe = 2, .host = 1};
     assert_true(test.engine->ops->connect(test.engine, &test.peer));
 }
 
@@ -607,6 +611,20 @@ static void what_is_lost_goes_in_order_and_does_not_land_early(void **state)
 }
 
 /* Entries are used again only when what they hold is known to have arrived. */
+static void what_is_lost_goes_to_its_pe(void **state)
+{
+    const uint64_t number = 1;
+    struct quoit_peer second = {.engine = test.engine, .pe = 3, .host = 1, .local = 1};
+    (void)state;
+    assert_true(test.engine->ops->connect(test.engine, &second));
+    test.engine->ops->put(&test.context, &second, test.heap, &number, sizeof number, false);
+    assert_int_equal(test.wire_count, 1);
+    cut();
+    quiet();
+    check_once(1);
+    assert_int_equal(test.put_pes, 1u << 1);
+}
+
 static void fill_the_journal(uint64_t words_a_put, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++)
@@ -704,6 +722,7 @@ static void a_large_put_is_there_when_it_returns(void **state)
 {
     (void)state;
     put(1, 0, PUT_WORDS + 1);
+    assert_int_equal(test.rung_behind, 2);
     assert_int_equal(test.wire_count, 0);
     check_once(PUT_WORDS + 1);
     put(2, PUT_WORDS + 1, 1);
@@ -836,6 +855,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_an_earlier_loss_took_is_not_sent_again, start, stop),
         cmocka_unit_test_setup_teardown(all_may_have_arrived, start, stop),
         cmocka_unit_test_setup_teardown(what_is_lost_goes_in_order_and_does_not_land_early, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_lost_goes_to_its_pe, start, stop),
         cmocka_unit_test_setup_teardown(a_full_journal_loses_nothing, start, stop),
         cmocka_unit_test_setup_teardown(a_wait_makes_good_what_was_lost, start, stop),
         cmocka_unit_test_setup_teardown(a_fence_puts_an_atomic_behind, start, stop),
