@@ -26,11 +26,11 @@
 #include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "env/descriptors.h"
 #include "ivshmem/ivshmem_link.h"
+#include "local_socket.h"
 #include "window_map.h"
 
 #define PROTOCOL     0  /* of ivshmem */
@@ -173,16 +173,6 @@ static void say(const struct end *end, int64_t number, int fd)
         perror("ivshmem_link: a machine");
 }
 
-static int connect_to(const char *path)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0)
-        die(path);
-    return fd;
-}
-
 static void come(struct server *server, int index)
 {
     struct end *end = &server->ends[index];
@@ -195,7 +185,9 @@ static void come(struct server *server, int index)
     for (int peer = 0; peer < PEERS; peer++)
         for (int vector = 0; vector < IVSHMEM_VECTORS; vector++)
             say(end, peer, server->signals[peer][vector]);
-    end->map_connection = connect_to(end->map_path);
+    end->map_connection = local_socket_connect(end->map_path);
+    if (end->map_connection < 0)
+        die(end->map_path);
 }
 
 /* False: QEMU has not mapped the BAR yet, about which it says nothing. It may wait for the server of another link before,
@@ -304,23 +296,15 @@ static int make_file(const char *name, uint64_t bytes)
     return file;
 }
 
-static int listen_at(const char *path)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) != 0 || listen(fd, 1) != 0)
-        die(path);
-    return fd;
-}
-
 static void open_end(struct server *server, int index, char **paths)
 {
     struct end *end = &server->ends[index];
     *end = (struct end){.connection = -1, .map_connection = -1, .memory_path = paths[1], .map_path = paths[2]};
     snprintf(end->name, sizeof end->name, WINDOW_PREFIX "%d-%d-0", getpid(), index);
     end->bar = make_file(end->name, 4 * server->window_bytes);
-    end->listening = listen_at(paths[0]);
+    end->listening = local_socket_listen(paths[0]);
+    if (end->listening < 0)
+        die(paths[0]);
 }
 
 static void open_link(struct server *server)

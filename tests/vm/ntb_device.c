@@ -40,11 +40,11 @@
 #include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "env/descriptors.h"
+#include "local_socket.h"
 #include "ntb_device.h"
 
 static const struct chip *const chips[] = {&chip_amd, &chip_intel};
@@ -72,14 +72,12 @@ static void tell_map(struct end *end, uint32_t window, uint64_t offset, uint64_t
 
 static bool reach_map(struct end *end)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (!end->map_path || end->function.connection < 0)
         return false;
     if (end->map_connection >= 0)
         return true;
-    end->map_connection = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    snprintf(address.sun_path, sizeof address.sun_path, "%s", end->map_path);
-    if (connect(end->map_connection, (struct sockaddr *)&address, sizeof address) != 0)
+    end->map_connection = local_socket_connect(end->map_path);
+    if (end->map_connection < 0)
         die(end->map_path);
     return true;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vfio_user.h"
 #include "env/descriptors.h"
+#include "local_socket.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +10,6 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define REGISTERS_PENDING 0x3000u
@@ -354,14 +354,10 @@ static void leave(struct function *function)
 
 void function_open(struct function *function, const struct function_ops *ops, const char *path, uint32_t vector_count)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-    unlink(path);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) != 0 || listen(fd, 1) != 0)
-        die(path);
     function->ops = ops;
-    function->listener = fd;
+    function->listener = local_socket_listen(path);
+    if (function->listener < 0)
+        die(path);
     function->connection = -1;
     function->vector_count = vector_count;
     function->bar_bytes[0] = REGISTERS_BYTES;

@@ -10,6 +10,7 @@
  */
 #define _GNU_SOURCE 1
 #include "window_map.h"
+#include "local_socket.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,7 +20,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define WINDOWS_MAX 16
@@ -146,14 +146,11 @@ static void *listen_for_devices(void *arg)
 __attribute__((constructor)) static void begin(void)
 {
     const char *path = getenv("NTB_WINDOWS");
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
     pthread_t thread;
     if (!path)
         return;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) != 0 || listen(fd, 8) != 0 ||
-        pthread_create(&thread, NULL, listen_for_devices, (void *)(intptr_t)fd) != 0) {
+    int fd = local_socket_listen(path);
+    if (fd < 0 || pthread_create(&thread, NULL, listen_for_devices, (void *)(intptr_t)fd) != 0) {
         perror("window_map");
         _exit(1);
     }
