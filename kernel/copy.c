@@ -82,8 +82,9 @@ static bool drain(struct qn_client *client)
 
 	while (now) {
 		before = now;
-		if (!wait_event_timeout(client->waiters, (now = count_outstanding(client)) < before, QN_DRAIN))
+		if (!wait_event_timeout(client->waiters, count_outstanding(client) < before, QN_DRAIN))
 			return false;
+		now = count_outstanding(client);
 	}
 	return true;
 }

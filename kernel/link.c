@@ -143,8 +143,10 @@ static void go_down(struct qn_port *port)
 	take_nonce(link);
 }
 
-/* False: the bridge has failed, and nothing is echoed, since a translation of an epoch before may be there. It is tried
- * again with the next beat. */
+/*
+ * False: the bridge has failed, and nothing is echoed, since a translation of an epoch before may be there. It is tried
+ * again with the next beat.
+ */
 static bool take(struct qn_port *port, u32 nonce)
 {
 	u32 i;
