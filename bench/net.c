@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the network layer (src/net) adds to the library below it: the same puts and gets through net.h, through bare
- * libfabric calls, and a ping-pong over a TCP socket, in turns, in one run.
+ * libfabric calls, and a ping-pong over a TCP socket, in turns, in one run. The library alone also adds atomically and
+ * writes a word that the other host answers, which the layer has no calls for.
  *
- *   net [--driver ofi] [--provider P] [--device lo] [--rounds N] [--namespaces]
+ *   net [--driver ofi] [--provider P] [--device lo] [--rounds N] [--namespaces A,B --address OF_B]
  *
- * Both hosts are processes of this machine; with --namespaces (as root) each has a network of its own, joined by a
- * veth pair. Prints minimum and median in microseconds, or the rate, and the ratio of the medians. */
+ * Both hosts are processes of this machine; with --namespaces (as root) each enters the network namespace named, where
+ * the device is (bench/network makes them). Prints minimum and median in microseconds, or the rate, and the ratio of
+ * the medians. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -16,33 +18,38 @@
 #include "net/net_rig.h"
 #include "net_bare.h"
 
-#define SAMPLES_MAX        4096
-#define RING_ADDRESS(host) ((host) == 0 ? "10.79.13.1" : "10.79.13.2")
+#define SAMPLES_MAX 4096
+#define LOST_NS     30000000000u /* of a busy machine */
 
 struct bench {
-    const char *driver, *provider, *device;
+    const char *driver, *provider, *device, *address;
+    char *namespaces; /* NULL: that of the caller */
     uint32_t round_count;
-    bool has_namespaces;
     struct bare *bare;
     int socket;
 };
 
+enum kind { PUT, GET, FETCH_ADD, ONE_WAY }; /* the last two by the library alone */
+
 struct row {
     const char *name;
     uint64_t bytes;
-    uint32_t batch; /* puts before a flush; the sample is the time of one */
-    bool is_get;
+    uint32_t batch; /* operations before a flush; the sample is the time of one */
+    enum kind kind;
 };
 
 static const struct row rows[] = {
-    {"put 8 B + flush", 8, 1, false},
-    {"get 8 B", 8, 1, true},
-    {"put 64 KiB + flush", 65536, 1, false},
-    {"get 64 KiB", 65536, 1, true},
-    {"put 1 MiB + flush", 1 << 20, 1, false},
-    {"get 1 MiB", 1 << 20, 1, true},
-    {"put 8 B, 64 before a flush", 8, 64, false},
-    {"put 1 MiB, 8 before a flush", 1 << 20, 8, false},
+    {"put 8 B + flush", 8, 1, PUT},
+    {"get 8 B", 8, 1, GET},
+    {"put 64 KiB + flush", 65536, 1, PUT},
+    {"get 64 KiB", 65536, 1, GET},
+    {"put 1 MiB + flush", 1 << 20, 1, PUT},
+    {"get 1 MiB", 1 << 20, 1, GET},
+    {"put 8 B, 64 before a flush", 8, 64, PUT},
+    {"put 1 MiB, 8 before a flush", 1 << 20, 8, PUT},
+    {"get 1 MiB, 8 before a flush", 1 << 20, 8, GET},
+    {"fetch-add", 8, 1, FETCH_ADD},
+    {"a word seen, one way", 8, 2, ONE_WAY},
 };
 
 static int by_size(const void *a, const void *b)
@@ -55,7 +62,7 @@ static void run_net(struct rig *rig, const struct row *row)
 {
     char *local = rig->memory + (8 << 20);
     for (uint32_t i = 0; i < row->batch; i++) {
-        if (row->is_get)
+        if (row->kind == GET)
             rig_get(rig, 1, i * row->bytes, local + i * row->bytes, row->bytes, i);
         else
             rig_put(rig, 1, i * row->bytes, local + i * row->bytes, row->bytes, i);
@@ -65,11 +72,16 @@ static void run_net(struct rig *rig, const struct row *row)
 
 static double time_one(struct rig *rig, struct bench *bench, const struct row *row, bool is_bare)
 {
+    quoit_net_progress(rig->net); /* heartbeats */
     uint64_t begin_ns = quoit_clock_now_ns();
-    if (is_bare)
-        bare_transfer(bench->bare, row->bytes, row->batch, row->is_get);
-    else
+    if (!is_bare)
         run_net(rig, row);
+    else if (row->kind == FETCH_ADD)
+        bare_fetch_add(bench->bare);
+    else if (row->kind == ONE_WAY)
+        bare_there_and_back(bench->bare);
+    else
+        bare_transfer(bench->bare, row->bytes, row->batch, row->kind == GET);
     return (double)(quoit_clock_now_ns() - begin_ns) / 1e3 / row->batch;
 }
 
@@ -78,11 +90,19 @@ static void measure(struct rig *rig, struct bench *bench, const struct row *row)
 {
     static double samples[2][SAMPLES_MAX];
     uint32_t count = row->bytes * row->batch >= 65536 ? bench->round_count / 10 + 1 : bench->round_count;
+    bool has_net = row->kind == PUT || row->kind == GET;
+    if (!has_net && !bench->bare)
+        return;
+    atomic_store(&rig->board->word[1], !has_net);
     for (uint32_t i = 0; i < count + 20; i++)
-        for (int is_bare = 0; is_bare <= (bench->bare != NULL); is_bare++)
+        for (int is_bare = !has_net; is_bare <= (bench->bare != NULL); is_bare++)
             samples[is_bare][i < 20 ? 0 : i - 20] = time_one(rig, bench, row, is_bare);
     for (int is_bare = 0; is_bare < 2; is_bare++)
         qsort(samples[is_bare], count, sizeof samples[0][0], by_size);
+    if (!has_net) {
+        printf("%-28s %9s %9s %9.2f %9.2f\n", row->name, "-", "-", samples[1][0], samples[1][count / 2]);
+        return;
+    }
     printf("%-28s %9.2f %9.2f", row->name, samples[0][0], samples[0][count / 2]);
     if (bench->bare)
         printf(" %9.2f %9.2f %6.2f", samples[1][0], samples[1][count / 2],
@@ -110,7 +130,7 @@ static int join_by_tcp(struct rig *rig, const struct bench *bench)
 {
     int one = 1, fd = socket(AF_INET, SOCK_STREAM, 0);
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(17913)};
-    inet_pton(AF_INET, bench->has_namespaces ? RING_ADDRESS(1) : "127.0.0.1", &at.sin_addr);
+    must(inet_pton(AF_INET, bench->address, &at.sin_addr) == 1);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     if (rig->host == 1) {
         must(bind(fd, (struct sockaddr *)&at, sizeof at) == 0 && listen(fd, 1) == 0);
@@ -154,9 +174,10 @@ static void run(struct rig *rig)
             measure(rig, bench, &rows[i]);
         atomic_store(&rig->board->word[0], 1);
     } else {
-        while (atomic_load(&rig->board->word[0]) == 0) {
-            quoit_net_progress(rig->net);
-            bare_progress(bench->bare);
+        for (uint32_t look = 0; atomic_load(&rig->board->word[0]) == 0; look++) {
+            if (atomic_load(&rig->board->word[1]) == 0 || look % 1000 == 0) /* else the library's row: heartbeats only */
+                quoit_net_progress(rig->net);
+            bare_answer(bench->bare);
         }
     }
     rig_barrier(rig);
@@ -164,40 +185,19 @@ static void run(struct rig *rig)
     bare_close(bench->bare);
 }
 
-/* Each host in a network of its own. Done by the host itself before it opens its end: the names of a pair are made by
- * the parent. */
-static bool make_namespaces(void)
-{
-    static const char *const commands[] = {
-        "ip netns add quoit-bench-0 && ip netns add quoit-bench-1",
-        "ip link add qb0 netns quoit-bench-0 type veth peer name qb1 netns quoit-bench-1",
-        "ip -n quoit-bench-0 addr add 10.79.13.1/24 dev qb0 && ip -n quoit-bench-1 addr add 10.79.13.2/24 dev qb1",
-        "ip -n quoit-bench-0 link set lo up && ip -n quoit-bench-1 link set lo up",
-        "ip -n quoit-bench-0 link set qb0 up && ip -n quoit-bench-1 link set qb1 up",
-    };
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
-        if (system(commands[i]) != 0)
-            return false;
-    quoit_clock_sleep_ns(1500000000); /* a new pair needs it to come up */
-    return true;
-}
-
-static void drop_namespaces(void)
-{
-    if (system("ip netns del quoit-bench-0 2>/dev/null; ip netns del quoit-bench-1 2>/dev/null") != 0)
-        fprintf(stderr, "net: ip netns del quoit-bench-0, quoit-bench-1 failed\n");
-}
-
 static void enter_namespace(struct rig *rig)
 {
-    static char device[8];
-    char path[64];
-    snprintf(path, sizeof path, "/run/netns/quoit-bench-%u", rig->host);
-    snprintf(device, sizeof device, "qb%u", rig->host);
+    const struct bench *bench = rig->arg;
+    const char *comma = strchr(bench->namespaces, ',');
+    char path[128];
+    must(comma);
+    if (rig->host == 0)
+        snprintf(path, sizeof path, "/run/netns/%.*s", (int)(comma - bench->namespaces), bench->namespaces);
+    else
+        snprintf(path, sizeof path, "/run/netns/%s", comma + 1);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     must(fd >= 0 && setns(fd, CLONE_NEWNET) == 0);
     close(fd);
-    rig->device = device;
 }
 
 int main(int argc, char **argv)
@@ -205,8 +205,9 @@ int main(int argc, char **argv)
     static const struct option options[] = {
         {"driver", required_argument, NULL, 'd'}, {"provider", required_argument, NULL, 'p'},
         {"device", required_argument, NULL, 'e'}, {"rounds", required_argument, NULL, 'r'},
-        {"namespaces", no_argument, NULL, 'n'},   {NULL, 0, NULL, 0}};
-    struct bench bench = {.device = "lo", .round_count = 1000};
+        {"namespaces", required_argument, NULL, 'n'},
+        {"address", required_argument, NULL, 'a'}, {NULL, 0, NULL, 0}};
+    struct bench bench = {.device = "lo", .address = "127.0.0.1", .round_count = 1000};
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         if (option == 'd')
             bench.driver = optarg;
@@ -217,22 +218,16 @@ int main(int argc, char **argv)
         else if (option == 'r')
             bench.round_count = (uint32_t)strtoul(optarg, NULL, 10);
         else if (option == 'n')
-            bench.has_namespaces = true;
+            bench.namespaces = optarg;
+        else if (option == 'a')
+            bench.address = optarg;
         else
             return 2;
     }
     if (bench.round_count == 0 || bench.round_count > SAMPLES_MAX)
         bench.round_count = SAMPLES_MAX;
     struct rig rig = {
-        .driver = bench.driver, .provider = bench.provider, .device = bench.device, .host_count = 2, .arg = &bench};
-    if (bench.has_namespaces && (geteuid() != 0 || !make_namespaces())) {
-        fprintf(stderr, "net: --namespaces needs root and ip(8)\n");
-        drop_namespaces();
-        return 1;
-    }
-    rig.enter = bench.has_namespaces ? enter_namespace : NULL;
-    uint32_t failed_mask = rig_run(&rig, run);
-    if (bench.has_namespaces)
-        drop_namespaces();
-    return failed_mask != 0;
+        .driver = bench.driver, .provider = bench.provider, .device = bench.device, .lost_limit_ns = LOST_NS, .host_count = 2, .arg = &bench};
+    rig.enter = bench.namespaces ? enter_namespace : NULL;
+    return rig_run(&rig, run) != 0;
 }

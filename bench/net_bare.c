@@ -4,10 +4,13 @@
 #ifdef QUOIT_HAS_LIBFABRIC
 
 #include <rdma/fabric.h>
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_rma.h>
+
+#define WORD_OFFSET ((uint64_t)20 << 20) /* behind all that is put and got */
 
 struct bare {
     struct fi_info *info;
@@ -20,6 +23,8 @@ struct bare {
     fi_addr_t peer;
     uint64_t base, key;
     char *memory;
+    void *desc;
+    uint64_t last; /* number that went or was answered */
     struct fi_context2 contexts[256];
 };
 
@@ -31,7 +36,7 @@ struct bare_name {
 static struct fi_info *find(const char *provider, const char *device)
 {
     struct fi_info *hints = fi_allocinfo(), *infos = NULL, *found = NULL;
-    hints->caps = FI_MSG | FI_RMA;
+    hints->caps = FI_MSG | FI_RMA | FI_ATOMIC;
     hints->mode = FI_CONTEXT | FI_CONTEXT2;
     hints->ep_attr->type = FI_EP_RDM;
     hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
@@ -71,6 +76,7 @@ struct bare *bare_open(struct rig *rig, const char *provider, const char *device
     must(fi_enable(bare->ep) == 0);
     must(fi_mr_reg(bare->domain, rig->memory, RIG_MEMORY_BYTES, FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE,
                    0, 77, 0, &bare->mr, NULL) == 0);
+    bare->desc = bare->info->domain_attr->mr_mode & FI_MR_LOCAL ? fi_mr_desc(bare->mr) : NULL;
     struct bare_name name = {.key = fi_mr_key(bare->mr)};
     if (bare->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR)
         name.base = (uint64_t)(uintptr_t)rig->memory;
@@ -93,30 +99,73 @@ static uint32_t read_done(struct bare *bare)
     return count > 0 ? (uint32_t)count : 0;
 }
 
-void bare_progress(struct bare *bare)
-{
-    if (bare)
-        read_done(bare);
-}
-
 void bare_transfer(struct bare *bare, uint64_t bytes, uint32_t batch, bool is_get)
 {
     char *local = bare->memory + (8 << 20);
-    void *desc = bare->info->domain_attr->mr_mode & FI_MR_LOCAL ? fi_mr_desc(bare->mr) : NULL;
     uint32_t done_count = 0;
     for (uint32_t i = 0; i < batch; i++) {
         uint64_t at = bare->base + i * bytes;
         ssize_t status;
         do
-            status = is_get ? fi_read(bare->ep, local + i * bytes, bytes, desc, bare->peer, at, bare->key,
+            status = is_get ? fi_read(bare->ep, local + i * bytes, bytes, bare->desc, bare->peer, at, bare->key,
                                       &bare->contexts[i % 256])
-                            : fi_write(bare->ep, local + i * bytes, bytes, desc, bare->peer, at, bare->key,
+                            : fi_write(bare->ep, local + i * bytes, bytes, bare->desc, bare->peer, at, bare->key,
                                        &bare->contexts[i % 256]);
         while (status == -FI_EAGAIN && (done_count += read_done(bare), true));
         must(status == 0);
     }
     while (done_count < batch)
         done_count += read_done(bare);
+}
+
+void bare_fetch_add(struct bare *bare)
+{
+    uint64_t *words = (uint64_t *)(bare->memory + WORD_OFFSET) + 8;
+    ssize_t status;
+    words[0] = 1;
+    do
+        status = fi_fetch_atomic(bare->ep, &words[0], 1, bare->desc, &words[1], bare->desc, bare->peer,
+                                 bare->base + WORD_OFFSET + 128, bare->key, FI_UINT64, FI_SUM, &bare->contexts[0]);
+    while (status == -FI_EAGAIN && (read_done(bare), true));
+    must(status == 0);
+    while (read_done(bare) == 0)
+        ;
+}
+
+/* The own word receives; the one behind it is what goes. */
+static void send_number(struct bare *bare, uint64_t number)
+{
+    uint64_t *words = (uint64_t *)(bare->memory + WORD_OFFSET);
+    ssize_t status;
+    bare->last = words[1] = number;
+    do
+        status = fi_write(bare->ep, &words[1], sizeof words[1], bare->desc, bare->peer, bare->base + WORD_OFFSET,
+                          bare->key, &bare->contexts[1]);
+    while (status == -FI_EAGAIN && (read_done(bare), true));
+    must(status == 0);
+    while (read_done(bare) == 0)
+        ;
+}
+
+static uint64_t number_here(const struct bare *bare)
+{
+    return __atomic_load_n((const uint64_t *)(bare->memory + WORD_OFFSET), __ATOMIC_ACQUIRE);
+}
+
+void bare_there_and_back(struct bare *bare)
+{
+    send_number(bare, bare->last + 1);
+    while (number_here(bare) != bare->last)
+        read_done(bare);
+}
+
+void bare_answer(struct bare *bare)
+{
+    if (!bare)
+        return;
+    read_done(bare);
+    if (number_here(bare) != bare->last)
+        send_number(bare, number_here(bare));
 }
 
 void bare_close(struct bare *bare)
@@ -146,7 +195,17 @@ void bare_transfer(struct bare *bare, uint64_t bytes, uint32_t batch, bool is_ge
     (void)bare, (void)bytes, (void)batch, (void)is_get;
 }
 
-void bare_progress(struct bare *bare)
+void bare_fetch_add(struct bare *bare)
+{
+    (void)bare;
+}
+
+void bare_there_and_back(struct bare *bare)
+{
+    (void)bare;
+}
+
+void bare_answer(struct bare *bare)
 {
     (void)bare;
 }
