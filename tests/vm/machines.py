@@ -45,10 +45,15 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 MODULES = {"quoit_ntb": os.path.join(HERE, "../../kernel"), "ntb_hw_ivshmem": os.path.join(HERE, "ivshmem")}  # our own
 BED = os.environ.get("QUOIT_VM_BED", "/var/cache/quoit-vm")
 QEMU = os.environ.get("QUOIT_VM_QEMU")
-MEMORY_MIB = int(os.environ.get("QUOIT_VM_MEMORY", "256"))
+IS_CHECKED = bool(os.environ.get("QUOIT_VM_CHECKED"))
+KERNEL = os.path.join(BED, "checked") if IS_CHECKED else BED  # vmlinuz, its modules, and ours built for it
+MEMORY_MIB = int(os.environ.get("QUOIT_VM_MEMORY", "1024" if IS_CHECKED else "256"))
 # Debian's kernel then tells in its log of memory that is used after it was freed, or written past its end.
 GUARDS = "kfence.sample_interval=5 slab_debug=FZP page_poison=1"
-LIMIT_S = 420
+# A processor that stands still with the whole machine is no defect; nor is it ours that an interrupt while Linux looks at
+# the first processor confuses KASAN about five levels of page tables.
+CHECKS = "no5lvl rcupdate.rcu_cpu_stall_timeout=300 log_buf_len=4M" if IS_CHECKED else ""
+LIMIT_S = 1500 if IS_CHECKED else 420
 NICE = 10
 NAPS = 3000  # of port_pair.c
 HOSTS = int(os.environ.get("QUOIT_VM_HOSTS", "3"))  # of jobs, 2 to 6
@@ -90,7 +95,7 @@ def module_path(module, is_failing=False):
     for path in [*sources(module), *(FAILING if is_failing else [])]:
         with open(path, "rb") as file:
             digest.update(file.read())
-    return os.path.join(BED, "built", digest.hexdigest()[:16] + ".ko")
+    return os.path.join(KERNEL, "built", digest.hexdigest()[:16] + ".ko")
 
 
 def build_module(module, is_failing):
@@ -98,8 +103,11 @@ def build_module(module, is_failing):
     if os.path.exists(path):
         return path
     root = os.path.join(BED, "root")
-    with open(os.path.join(BED, "version")) as file:
-        version = file.read().strip()
+    tree, flags = "/checked", []  # Linux built with our own configuration, which has NTB
+    if not IS_CHECKED:
+        with open(os.path.join(BED, "version")) as file:
+            tree = f"/usr/src/linux-headers-{file.read().strip()}"
+        flags = ["KCFLAGS=-DCONFIG_NTB=1"]
     work = tempfile.mkdtemp(prefix="quoit-", dir=os.path.join(root, "tmp"))
     try:
         for source in sources(module):
@@ -111,11 +119,12 @@ def build_module(module, is_failing):
                 shutil.copy(source, work)
             with open(os.path.join(work, "Kbuild"), "a") as file:
                 file.write(FAILING_KBUILD)
-        shutil.copy(os.path.join(BED, "modules/Module.symvers"), os.path.join(work, "ntb.symvers"))
         inside = "/tmp/" + os.path.basename(work)
+        if not IS_CHECKED:
+            shutil.copy(os.path.join(BED, "modules/Module.symvers"), os.path.join(work, "ntb.symvers"))
+            flags.append(f"KBUILD_EXTRA_SYMBOLS={inside}/ntb.symvers")
         done = subprocess.run(["unshare", "--mount", "sh", "-c", 'mount -t proc proc "$0/proc" && exec chroot "$@"', root, root,
-                               "make", "-C", f"/usr/src/linux-headers-{version}", f"M={inside}",
-                               f"KBUILD_EXTRA_SYMBOLS={inside}/ntb.symvers", "KCFLAGS=-DCONFIG_NTB=1", "modules"],
+                               "make", "-C", tree, f"M={inside}", *flags, "modules"],
                               capture_output=True, text=True)
         if done.returncode != 0:
             sys.exit(done.stdout[-3000:] + done.stderr[-3000:])
@@ -134,6 +143,8 @@ INIT = """#!/bin/busybox sh
 /bin/busybox --install -s /bin
 export PATH=/bin
 mount -t proc p /proc; mount -t sysfs s /sys; mount -t devtmpfs d /dev; mount -t tmpfs t /tmp
+mount -t debugfs g /sys/kernel/debug; leaks=/sys/kernel/debug/kmemleak
+[ ! -e /proc/sys/debug ] || echo 0 > /proc/sys/debug/exception-trace # what fuzzing kills would fill the log
 for i in $(cat /proc/cmdline); do case $i in q.*=*) k=${i#q.}; export "${k%%=*}=${k#*=}";; esac; done
 dmesg -n 4
 for m in ntb $(cat /chip) $(cat /modules); do a=; [ $m = quoit_ntb ] && a=patience_ms=10000; insmod /lib/$m.ko $a || poweroff -f; done
@@ -145,7 +156,10 @@ echo "booted $(cut -d' ' -f1 /proc/uptime) s, Linux $(uname -r)"
 sh /run.sh; echo "status $?"
 grep -q quoit_ntb /modules || > /modules # ntb_transport warns of an address that it unmaps when it is unloaded
 failed=0; for m in $(tac /modules); do rmmod $m || failed=1; done; echo "unloaded $failed"
-dmesg | grep -A 30 -E 'WARNING|BUG|Oops|Call Trace|lockdep|quoit_ntb:' | sed 's/^/kernel: /'
+dmesg | grep -A 30 -E 'WARNING|BUG|Oops|Call Trace|quoit_ntb:' | grep -v 'loading out-of-tree module' | sed 's/^/kernel: /'
+[ ! -e $leaks ] || { sleep 6; echo scan > $leaks; sleep 1; echo scan > $leaks; sed 's/^/kernel: /' $leaks; }
+[ ! -e /proc/sys/kernel ] || echo "tainted $(cat /proc/sys/kernel/tainted)"
+grep -s debug_locks: /proc/lockdep_stats
 echo "ended"
 poweroff -f
 """
@@ -192,12 +206,12 @@ def make_file_system(path, test, programs, script):
     for module in ("ntb", chip, *modules):
         is_failing = module == "quoit_ntb" and test.is_failing
         archive.add_file(f"lib/{module}.ko",
-                         build_module(module, is_failing) if module in MODULES else os.path.join(BED, f"modules/{module}.ko"))
+                         build_module(module, is_failing) if module in MODULES else os.path.join(KERNEL, f"modules/{module}.ko"))
     archive.add("chip", chip.encode(), 0o100644)
     archive.add("modules", "\n".join([*modules, ""]).encode(), 0o100644)
     for module in ("tun", "e1000"):
-        if os.path.exists(os.path.join(BED, f"modules/{module}.ko")):
-            archive.add_file(f"lib/{module}.ko", os.path.join(BED, f"modules/{module}.ko"))
+        if os.path.exists(os.path.join(KERNEL, f"modules/{module}.ko")):
+            archive.add_file(f"lib/{module}.ko", os.path.join(KERNEL, f"modules/{module}.ko"))
     for program in programs:
         archive.add_program(program)
     archive.add("init", INIT.encode(), 0o100755)
@@ -305,8 +319,8 @@ class Bed:
             "-cpu", "max", "-smp", str(self.processors), "-m", str(MEMORY_MIB), "-nodefaults", "-nographic", "-no-reboot",
             "-object", self.memory_of(name),
             "-chardev", f"file,id=console,path={self.folder}/{name}.log,append=on", "-serial", "chardev:console",
-            "-kernel", os.path.join(BED, "vmlinuz"), "-initrd", f"{self.folder}/system",
-            "-append", f"console=ttyS0 quiet panic=-1 no_timer_check {memory} {guards} {options}"]
+            "-kernel", os.path.join(KERNEL, "vmlinuz"), "-initrd", f"{self.folder}/system",
+            "-append", f"console=ttyS0 quiet panic=-1 no_timer_check {CHECKS} {memory} {guards} {options}"]
         if self.test.has_iommu:
             command += ["-device", "intel-iommu,intremap=on,caching-mode=on"]
         for i, end in enumerate(ends):
@@ -430,6 +444,16 @@ def judge_registers(folder, test):
     return is_good
 
 
+LOCKDEP_RUNS = re.compile(r"\s*debug_locks:\s+1$")
+
+
+def is_tainted(lines):
+    """By more than modules that are not the kernel's own: what the log has lost meanwhile is seen here. The checked kernel
+    has no sysctl, and a log of CHECKS that is long enough."""
+    found = [int(line.split()[1]) for line in lines if line.startswith("tainted ")]
+    return not found and not IS_CHECKED or any(taint & ~(1 << 12 | 1 << 13) for taint in found)
+
+
 def judge(texts, test):
     is_good = not test.says or bool(re.search(test.says, texts["host0"]))
     if not is_good:
@@ -444,7 +468,9 @@ def judge(texts, test):
         faults = {"the IOMMU": test.has_iommu != any(line.startswith("iommu dmar") for line in lines),
                   "the status": "status 0" not in lines,
                   "the end of the modules": "unloaded 0" not in lines,
-                  "the kernel's log": any(line.startswith("kernel: ") for line in lines)}
+                  "the kernel's log": any(line.startswith("kernel: ") for line in lines),
+                  "the kernel's taint": is_tainted(lines),
+                  "lockdep, which has stopped": IS_CHECKED and not any(LOCKDEP_RUNS.match(line) for line in lines)}
         for what in (what for what, is_wrong in faults.items() if is_wrong):
             print(f"{name} failed by {what}")
             is_good = False
@@ -476,7 +502,11 @@ FAILURES = """
 cd /sys/module/quoit_ntb/parameters
 before=$(cat held)
 echo 20 > fail_every
-vm_port_fuzz /dev/ntb0 /dev/ntb1 $ARGS
+slab=/sys/kernel/debug/failslab # a kernel that has it fails the kernel's own allocations for the module too
+if [ -d $slab ]; then
+    echo Y > $slab/task-filter; echo 0 > $slab/verbose; echo -1 > $slab/times; echo 1 > $slab/probability
+fi
+({ echo 1 > /proc/self/make-it-fail; } 2> /dev/null; exec vm_port_fuzz /dev/ntb0 /dev/ntb1 $ARGS)
 echo 0 > fail_every
 vm_port_fuzz /dev/ntb0 /dev/ntb1 0 || exit 1
 after=$(cat held)
@@ -694,7 +724,7 @@ def check_modules(test):
     needed = [module for module in (driver_of(test.chip), *test.modules) if module not in MODULES]
     needed += ["tun"] if "quoit" in test.programs else ["e1000"] if test.has_network else []
     for module in needed:
-        if not os.path.exists(os.path.join(BED, f"modules/{module}.ko")):
+        if not os.path.exists(os.path.join(KERNEL, f"modules/{module}.ko")):
             skip(f"the bed in {BED} has no {module}.ko: make it again with tests/vm/bed")
 
 

@@ -222,7 +222,7 @@ static void check_slow_mapping(const char *const *devices)
 {
     int ports[PORTS];
     char *base = make_pages(SLOW_BYTES);
-    CHECK(madvise(base, SLOW_BYTES, MADV_NOHUGEPAGE) == 0);
+    CHECK(madvise(base, SLOW_BYTES, MADV_NOHUGEPAGE) == 0 || errno == EINVAL); /* or the kernel makes none */
     open_link(devices, ports);
     int memory = pin(ports[0], base, SLOW_BYTES);
     double begin_s = now_s();
