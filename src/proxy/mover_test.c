@@ -240,6 +240,30 @@ static void test_a_completion_wakes_the_lane(void **state)
     close_movers(&s);
 }
 
+/* Lanes that share a channel are woken by it at once, and one may find nothing there because another one just takes its
+ * completion. Here the channel wakes nobody. */
+static void test_who_takes_a_completion_wakes_its_lane(void **state)
+{
+    struct setup s;
+    uint32_t index;
+    (void)state;
+    open_movers(&s, QUOIT_LANES_MAX, &(struct quoit_port_knobs){.dma_latency_ns = MS});
+    const uint32_t channel_count = s.ports[0]->limits.dma_channel_count;
+    for (uint32_t channel = 0; channel < channel_count; channel++)
+        assert_int_equal(
+            quoit_port_set_vector(s.ports[0], QUOIT_VECTOR_DMA(channel), &(struct quoit_port_vector){0}), QUOIT_OK);
+    struct quoit_park *park = &quoit_memory_lane(&s.layout, s.rig.memory[0], channel_count)->park;
+    uint32_t key = quoit_park_prepare(park);
+    assert_true(start(&s, channel_count, 0, EACH, &index));
+    assert_true(start(&s, 0, 1, EACH, &index));
+    assert_false(quoit_park_was_woken(park, key));
+    assert_int_equal(end_of(&s, 0, &index), QUOIT_OK);
+    assert_true(quoit_park_was_woken(park, key));
+    quoit_park_cancel(park);
+    assert_int_equal(end_of(&s, channel_count, &index), QUOIT_OK);
+    close_movers(&s);
+}
+
 /* More channels than lanes, as of a port with an engine that has many: noted here, moved by nothing. */
 enum { CHANNELS = 4 };
 static struct quoit_port_vector channel_vectors[CHANNELS];
@@ -293,6 +317,7 @@ int main(void)
         cmocka_unit_test(test_a_lost_link_is_reported),
         cmocka_unit_test(test_lanes_share_channels),
         cmocka_unit_test(test_a_completion_wakes_the_lane),
+        cmocka_unit_test(test_who_takes_a_completion_wakes_its_lane),
         cmocka_unit_test(test_each_lane_has_channels_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
