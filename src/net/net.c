@@ -12,8 +12,23 @@
 #define HEARTBEATS_A_LIMIT 8       /* so that one that is late is not missed */
 #define AWAY_HEARTBEATS    2       /* after longer without progress this host was held up, not the others silent */
 #define RETRY_NS           1000000 /* a heartbeat that found no buffer */
+#define WATCH_ALL_HOSTS    32      /* with more each end watches some; see watches() */
 
-enum message_kind { MESSAGE_PAYLOAD = 1, MESSAGE_HEARTBEAT, MESSAGE_LEAVING, MESSAGE_KIND_COUNT };
+/* ASK: the receiver, which does not watch the sender, is to say something. LOST: the sender has lost a host. */
+enum message_kind {
+    MESSAGE_PAYLOAD = 1,
+    MESSAGE_HEARTBEAT,
+    MESSAGE_LEAVING,
+    MESSAGE_ASK,
+    MESSAGE_LOST,
+    MESSAGE_KIND_COUNT
+};
+
+/* The payload of LOST. */
+struct loss {
+    uint32_t host;
+    uint32_t status; /* as on_lost is told */
+};
 
 /* Before the payload of every message. */
 struct message_header {
@@ -39,12 +54,16 @@ struct host {
     struct held *held; /* by sequence */
     uint8_t state;     /* enum host_state */
     bool is_heard;     /* it has said something */
+    bool is_watched;   /* heartbeats go and come */
+    bool is_awaited;   /* quoit_net_await() */
+    bool is_asked;     /* it has sent ASK and got no answer yet */
     bool is_farewell_sent;
     bool is_broken; /* the driver said so, and on_lost has not been called */
     uint32_t sent_sequence;
     uint32_t heard_sequence;
     uint64_t sent_ns; /* the last message to it */
     uint64_t heard_ns;
+    uint32_t told_count; /* of the losses, so many were told to it */
     uint64_t outstanding_count;
     uint64_t outstanding_bytes;
     bool has_gone; /* something was done with GONE since the last flush */
@@ -70,10 +89,12 @@ struct quoit_net {
     struct quoit_net_end *end;
     struct quoit_net_limits limits; /* without what the header takes of a message */
     struct host *hosts;
+    struct loss *losses; /* loss_count, in the order in which this end heard of them */
     struct quoit_net_region region;
     struct quoit_net_window *windows;
     uint64_t outstanding_count;
-    uint32_t unheard_count; /* connected hosts that have said nothing yet */
+    uint32_t loss_count;
+    uint32_t unheard_count; /* watched hosts that have said nothing yet */
     uint64_t now_ns;        /* of the last progress */
     uint64_t next_watch_ns; /* when heartbeats are looked after */
     uint64_t dropped_count; /* messages of strangers */
@@ -138,11 +159,25 @@ static const char *hold(struct host *host, const struct message_header *header, 
     return NULL;
 }
 
+static void lose(struct quoit_net *net, uint32_t host_index, enum quoit_status status);
+
+/* What another end has lost is lost here. */
+static void take_loss(struct quoit_net *net, const void *payload, uint32_t bytes)
+{
+    struct loss loss;
+    if (bytes != sizeof loss)
+        return;
+    memcpy(&loss, payload, sizeof loss);
+    if (loss.host < net->config.host_count && net->hosts[loss.host].state == HOST_CONNECTED)
+        lose(net, loss.host, loss.status == QUOIT_TIMEOUT ? QUOIT_TIMEOUT : QUOIT_GONE);
+}
+
 /* The next message of its host. */
 static void take(struct quoit_net *net, const struct message_header *header, uint32_t bytes)
 {
     struct host *host = &net->hosts[header->host];
-    net->unheard_count -= !host->is_heard && host->state == HOST_CONNECTED;
+    uint32_t payload_bytes = bytes - (uint32_t)sizeof *header;
+    net->unheard_count -= !host->is_heard && host->is_watched && host->state == HOST_CONNECTED;
     host->is_heard = true;
     host->heard_sequence = header->sequence;
     host->heard_ns = net->now_ns;
@@ -151,7 +186,12 @@ static void take(struct quoit_net *net, const struct message_header *header, uin
         if (net->config.on_left)
             net->config.on_left(net->config.arg, header->host);
     } else if (header->kind == MESSAGE_PAYLOAD) {
-        net->config.on_message(net->config.arg, header->host, header + 1, bytes - (uint32_t)sizeof *header);
+        net->config.on_message(net->config.arg, header->host, header + 1, payload_bytes);
+    } else if (header->kind == MESSAGE_ASK) {
+        host->is_asked = true;
+        net->next_watch_ns = net->now_ns;
+    } else if (header->kind == MESSAGE_LOST) {
+        take_loss(net, header + 1, payload_bytes);
     }
 }
 
@@ -220,10 +260,13 @@ static void lose(struct quoit_net *net, uint32_t host_index, enum quoit_status s
     if (host->state == HOST_LOST)
         return;
     host->state = was_connected ? HOST_LOST : host->state; /* one that has left may break its connection */
-    net->unheard_count -= was_connected && !host->is_heard && !net->config.is_guest;
+    net->unheard_count -= was_connected && !host->is_heard && host->is_watched;
     net->driver->abandon(net->end, host_index);
-    if (was_connected)
-        net->config.on_lost(net->config.arg, host_index, status);
+    if (!was_connected)
+        return;
+    net->losses[net->loss_count++] = (struct loss){.host = host_index, .status = (uint32_t)status};
+    net->next_watch_ns = net->now_ns;
+    net->config.on_lost(net->config.arg, host_index, status);
 }
 
 /* Callbacks may send, and so find another host broken: the next progress loses that one. */
@@ -246,20 +289,62 @@ static void forgive(struct quoit_net *net, uint64_t away_ns)
     }
 }
 
+/* Of many hosts an end watches those at distances 1, 2, 4 and so on, both ways; they watch it. So each host has more
+ * than log2 of their number that notice its death, and a loss that each who hears of it tells to those it watches
+ * reaches all in log2 steps, as long as one way is left. */
+static bool watches(const struct quoit_net *net, uint32_t host_index)
+{
+    const uint32_t count = net->config.host_count;
+    uint32_t ahead = (host_index + count - net->config.host) % count, behind = count - ahead;
+    return !net->config.is_guest &&
+           (count <= WATCH_ALL_HOSTS || (ahead & (ahead - 1)) == 0 || (behind & (behind - 1)) == 0);
+}
+
+/* Whether the end wants to hear from the host. */
+static bool is_expected(const struct host *host)
+{
+    return host->is_watched || host->is_awaited || host->outstanding_count > 0;
+}
+
+/* Before the host is awaited, or a put or get begins: its silence counts from now on. */
+static void expect(struct quoit_net *net, struct host *host)
+{
+    if (!is_expected(host))
+        host->heard_ns = net->now_ns;
+}
+
+/* Says what is due. FULL: not all of it. */
+static enum quoit_status speak(struct quoit_net *net, uint32_t host_index)
+{
+    struct host *host = &net->hosts[host_index];
+    enum quoit_status status = QUOIT_OK;
+    while (host->is_watched && host->told_count < net->loss_count && status == QUOIT_OK) {
+        status = send_kind(net, host_index, MESSAGE_LOST, &net->losses[host->told_count], sizeof net->losses[0]);
+        host->told_count += status == QUOIT_OK;
+    }
+    bool is_due = is_expected(host) && net->now_ns - host->sent_ns >= heartbeat_ns(net);
+    if (status == QUOIT_OK && (host->is_asked || is_due)) { /* ASK is no answer, or two would ask for ever */
+        bool asks = !host->is_asked && !host->is_watched;
+        status = send_kind(net, host_index, asks ? MESSAGE_ASK : MESSAGE_HEARTBEAT, NULL, 0);
+        host->is_asked &= status != QUOIT_OK;
+    }
+    return status;
+}
+
 static void watch(struct quoit_net *net)
 {
-    uint64_t period_ns = heartbeat_ns(net);
-    net->next_watch_ns = net->now_ns + period_ns / 2;
+    net->next_watch_ns = net->now_ns + heartbeat_ns(net) / 2;
     for (uint32_t i = 0; i < net->config.host_count; i++) {
         struct host *host = &net->hosts[i];
+        uint64_t limit_ns = host->is_heard ? net->config.lost_limit_ns : net->config.start_limit_ns;
         if (host->state != HOST_CONNECTED)
             continue;
-        if (net->now_ns - host->heard_ns > (host->is_heard ? net->config.lost_limit_ns : net->config.start_limit_ns))
+        if (is_expected(host) && net->now_ns - host->heard_ns > limit_ns)
             lose(net, i, QUOIT_TIMEOUT);
-        else if (net->now_ns - host->sent_ns >= period_ns &&
-                 send_kind(net, i, MESSAGE_HEARTBEAT, NULL, 0) == QUOIT_FULL)
-            net->next_watch_ns = net->now_ns + RETRY_NS;
     }
+    for (uint32_t i = 0; i < net->config.host_count; i++)
+        if (net->hosts[i].state == HOST_CONNECTED && speak(net, i) == QUOIT_FULL)
+            net->next_watch_ns = net->now_ns + RETRY_NS;
 }
 
 uint32_t quoit_net_progress(struct quoit_net *net)
@@ -387,12 +472,14 @@ enum quoit_status quoit_net_open(const struct quoit_net_config *config, struct q
     quoit_assert(config->host_count <= QUOIT_NET_HOSTS_MAX);
     struct quoit_net *net = calloc(1, sizeof *net);
     struct host *hosts = calloc(config->host_count, sizeof *hosts);
+    struct loss *losses = calloc(config->host_count, sizeof *losses);
     enum quoit_status status = QUOIT_NO_MEMORY;
     problem[0] = '\0';
-    if (!net || !hosts)
+    if (!net || !hosts || !losses)
         goto free_net;
     net->config = *config;
     net->hosts = hosts;
+    net->losses = losses;
     if (net->config.lost_limit_ns == 0)
         net->config.lost_limit_ns = QUOIT_NET_LOST_LIMIT_NS;
     if (net->config.start_limit_ns < net->config.lost_limit_ns)
@@ -407,6 +494,7 @@ enum quoit_status quoit_net_open(const struct quoit_net_config *config, struct q
     return QUOIT_OK;
 
 free_net:
+    free(losses);
     free(hosts);
     free(net);
     return status;
@@ -429,6 +517,7 @@ void quoit_net_close(struct quoit_net *net)
             next = held->next;
             free(held);
         }
+    free(net->losses);
     free(net->hosts);
     free(net);
 }
@@ -462,7 +551,8 @@ enum quoit_status quoit_net_connect(struct quoit_net *net, uint32_t host_index, 
     net->now_ns = quoit_clock_now_ns();
     host->heard_ns = net->now_ns;
     host->state = HOST_CONNECTED;
-    net->unheard_count += !host->is_heard && !net->config.is_guest;
+    host->is_watched = watches(net, host_index);
+    net->unheard_count += !host->is_heard && host->is_watched;
     return QUOIT_OK;
 }
 
@@ -528,6 +618,7 @@ static enum quoit_status begin(struct quoit_net *net, const struct quoit_net_win
     transfer->host = window->host;
     transfer->window = window->of_driver;
     transfer->region = region ? region->of_driver : NULL;
+    expect(net, host);
     enum quoit_status status = operation(net->end, transfer);
     if (status == QUOIT_OK) {
         host->outstanding_count++;
@@ -567,6 +658,13 @@ enum quoit_status quoit_net_send(struct quoit_net *net, uint32_t host, const voi
     if (net->hosts[host].state != HOST_CONNECTED || net->hosts[host].is_broken)
         return QUOIT_GONE;
     return send_kind(net, host, MESSAGE_PAYLOAD, payload, bytes);
+}
+
+void quoit_net_await(struct quoit_net *net, uint32_t host_index, bool is_awaited)
+{
+    struct host *host = &net->hosts[host_index];
+    expect(net, host);
+    host->is_awaited = is_awaited;
 }
 
 uint64_t quoit_net_outstanding(const struct quoit_net *net, uint32_t host)

@@ -16,10 +16,13 @@
  * and no heartbeats, and other hosts do not know it; it loses a host only when its connection breaks. Some networks have
  * none: UNSUPPORTED.
  *
- * Lost hosts: every end sends heartbeats from within progress. A host that was not heard of for lost_limit_ns, or,
- * until it has first spoken, for start_limit_ns, or whose connection broke, is lost, for good: on_lost names it once,
- * what was outstanding to it is done with GONE, and every later operation to it returns GONE. The driver may still read
- * or write the memory of such an operation until the end is closed. A host that leaves says so, and is not lost.
+ * Lost hosts: every end sends heartbeats from within progress, to all others while there are few, else to some, so that
+ * each host is watched by several. A host that was not heard of for lost_limit_ns, or, until it has first spoken, for
+ * start_limit_ns, or whose connection broke, is lost, for good; so it is where another end says that it is lost there.
+ * on_lost names it once, what was outstanding to it is done with GONE, and every later operation to it returns GONE. The
+ * driver may still read or write the memory of such an operation until the end is closed. A host to which puts or gets
+ * are outstanding, or that is awaited, is asked for a word as often as heartbeats go, and has the same limit. A host
+ * that leaves says so, and is not lost.
  *
  * Trust: messages of another job, by its tag, are dropped. The bytes of a connection are the library's to check.
  *
@@ -139,6 +142,9 @@ QUOIT_MUST_USE enum quoit_status quoit_net_get(struct quoit_net *net, const stru
                                                const struct quoit_net_region *region, uint64_t bytes, uint64_t cookie);
 QUOIT_MUST_USE enum quoit_status quoit_net_send(struct quoit_net *net, uint32_t host, const void *payload,
                                                 uint32_t bytes);
+
+/* Whether the host has been sent messages and is to respond: while it has, it is asked whether it is there. */
+void quoit_net_await(struct quoit_net *net, uint32_t host, bool is_awaited);
 
 /* Moves what can be moved and calls back. How much was done; 0: nothing. */
 uint32_t quoit_net_progress(struct quoit_net *net);

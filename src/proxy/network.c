@@ -52,6 +52,7 @@ struct flow {
     uint32_t executed_sequence; /* of the other host's requests */
     uint32_t told_sequence;
     uint32_t first_open, last_open; /* UNTIL_ACK, in order, as cookie + 1; 0: none */
+    uint32_t open_count;            /* UNTIL_ACK and UNTIL_REPLY */
     bool is_busy;                   /* in the list of those that may have something to send */
     bool is_lost_told;
 };
@@ -254,6 +255,16 @@ static uint32_t append_parts(struct network *network, const struct quoit_frame *
     return part_count;
 }
 
+/* Of requests to the host that a message from there will end there is one more, or one less. */
+static void count_open(struct network *network, uint32_t host, bool is_more)
+{
+    struct flow *flow = &network->flows[host];
+    uint32_t before = flow->open_count;
+    flow->open_count = is_more ? before + 1 : before - 1;
+    if (before == 0 || flow->open_count == 0)
+        quoit_net_await(network->net, host, is_more);
+}
+
 /* Behind those that wait already. */
 static void wait_in_flow(struct network *network, struct flow *flow, uint64_t cookie)
 {
@@ -296,7 +307,10 @@ static void end_trace(struct network *network, const struct open *open)
 
 static void complete(struct network *network, uint64_t cookie)
 {
-    network->open[cookie].state = OPEN_NONE;
+    struct open *open = &network->open[cookie];
+    if (open->state == OPEN_UNTIL_ACK || open->state == OPEN_UNTIL_REPLY)
+        count_open(network, open->frame.dest_host, false);
+    open->state = OPEN_NONE;
     quoit_lane_complete(network->lane, cookie);
 }
 
@@ -374,6 +388,7 @@ static bool begin(struct network *network, uint64_t cookie, const struct quoit_f
         return false;
     open->frame.token = (uint32_t)cookie;
     open->part_count = append_parts(network, &open->frame, lane->memory + lane->issued[cookie].data_offset);
+    count_open(network, frame->dest_host, true);
     open->state = OPEN_UNTIL_REPLY;
     open->reply_kind = frame->kind == QUOIT_FRAME_AMO_FETCH ? QUOIT_FRAME_VALUE : QUOIT_FRAME_DATA;
     if (!quoit_frame_needs_response(frame->kind))
@@ -422,6 +437,7 @@ static uint32_t poll_outbox(struct network *network)
         quoit_assert(open->state == OPEN_NONE);
         open->frame = *frame;
         append_request(network, &open->frame, lane->memory + quoit_layout_message(lane->layout, entry));
+        count_open(network, frame->dest_host, true);
         wait_for_ack(network, cookie);
         quoit_outbox_taken(outbox);
         if (!quoit_net_is_connected(network->net, frame->dest_host))

@@ -37,6 +37,7 @@ struct quoit_net {
     uint64_t put_offset, put_bytes, put_cookie; /* of the last put of the network */
     uint32_t put_count;
     bool is_put_done; /* the next progress says so */
+    bool is_awaited;
     bool has_left, is_closed;
     _Alignas(8) char coming[MESSAGE_BYTES]; /* for the next progress */
     uint32_t coming_bytes;                  /* 0: nothing */
@@ -157,6 +158,13 @@ enum quoit_status quoit_net_send(struct quoit_net *net, uint32_t host, const voi
     net->sent_bytes = bytes;
     net->sent_count++;
     return QUOIT_OK;
+}
+
+void quoit_net_await(struct quoit_net *net, uint32_t host, bool is_awaited)
+{
+    assert_int_equal(host, 1);
+    assert_int_not_equal(net->is_awaited, is_awaited);
+    net->is_awaited = is_awaited;
 }
 
 uint32_t quoit_net_progress(struct quoit_net *net)

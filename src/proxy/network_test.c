@@ -87,8 +87,10 @@ static void test_a_reply_completes_its_request(void **state)
     (void)state;
     open_with_get(&world);
     struct quoit_frame reply = good_reply(&world);
+    assert_true(world.net.is_awaited);
     hand_in(&world, &reply, message_bytes(&reply));
     assert_int_equal(world.lane.status, QUOIT_OK);
+    assert_false(world.net.is_awaited);
     assert_int_equal(atomic_load(&channel_of(&world)->complete_tail), 1);
     check_buffer(&world, 0, WANTED_BYTES);
     assert_true(quoit_lane_is_quiescent(&world.lane));
@@ -439,9 +441,11 @@ static void test_an_acknowledgement_does_not_go_back(void **state)
     acknowledge(&world, 1);
     assert_int_equal(atomic_load(&channel_of(&world)->complete_tail), 1);
     assert_false(quoit_lane_is_quiescent(&world.lane)); /* the first request is over, the second is not */
+    assert_true(world.net.is_awaited);
     acknowledge(&world, 2);
     assert_int_equal(atomic_load(&channel_of(&world)->complete_tail), 2);
     assert_true(quoit_lane_is_quiescent(&world.lane));
+    assert_false(world.net.is_awaited);
     acknowledge(&world, 2);
     assert_int_equal(world.lane.status, QUOIT_OK);
     acknowledge(&world, 1);

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: heartbeats and lost hosts among many. Each end speaks to few others; a host that dies is lost at all live ends,
+ * also when others die with it, and nobody else is; a host that is cut off from one end alone is lost when that end awaits it or
+ * has a put under way, and one that is there is not. Method: all ends in one thread, on a driver of this file that hands
+ * over what is sent, but for hosts that are dead and pairs that are cut.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/prng.h"
+#include "env/clock.h"
+#include "net/driver.h"
+
+#define HOSTS_MAX     100u
+#define MESSAGE_BYTES 128u
+#define LIMIT_NS      UINT64_C(250000000)
+#define SOME_LIMITS   3u /* for so long nothing may happen */
+
+struct letter {
+    struct letter *next;
+    uint32_t bytes;
+    _Alignas(8) char message[MESSAGE_BYTES];
+};
+
+struct fake {
+    struct quoit_net_end end; /* first */
+    struct quoit_net_events events;
+    uint32_t host;
+    struct letter *first, **last;
+    _Alignas(8) char buffer[MESSAGE_BYTES];
+};
+
+/* All hosts, and what each end was told. */
+static struct {
+    uint32_t count;
+    struct quoit_net *nets[HOSTS_MAX];
+    struct fake *fakes[HOSTS_MAX];
+    bool is_dead[HOSTS_MAX];
+    bool is_cut[HOSTS_MAX][HOSTS_MAX];
+    bool has_spoken[HOSTS_MAX][HOSTS_MAX]; /* from, to */
+    bool has_lost[HOSTS_MAX][HOSTS_MAX];   /* at, whom */
+    struct quoit_net_window *window;
+} world;
+
+static enum quoit_status fake_open(const struct quoit_net_driver_config *config, struct quoit_net_end **end_out,
+                                   char problem[QUOIT_NET_PROBLEM_BYTES])
+{
+    struct fake *fake = calloc(1, sizeof *fake);
+    (void)problem;
+    assert_non_null(fake);
+    fake->events = config->events;
+    fake->host = config->host;
+    fake->last = &fake->first;
+    fake->end.limits =
+        (struct quoit_net_limits){.message_bytes = MESSAGE_BYTES, .alignment = 1, .transfer_bytes = 1 << 20};
+    world.fakes[config->host] = fake;
+    *end_out = &fake->end;
+    return QUOIT_OK;
+}
+
+static void drop_letters(struct fake *fake)
+{
+    for (struct letter *letter = fake->first, *next; letter; letter = next) {
+        next = letter->next;
+        free(letter);
+    }
+    fake->first = NULL;
+    fake->last = &fake->first;
+}
+
+static void fake_close(struct quoit_net_end *end)
+{
+    drop_letters((struct fake *)end);
+    free(end);
+}
+
+static uint32_t fake_survey(const char *provider, const char *device, struct quoit_net_choice *choices_out,
+                            uint32_t max_count)
+{
+    (void)provider, (void)device, (void)choices_out, (void)max_count;
+    return 0;
+}
+
+static enum quoit_status fake_connect(struct quoit_net_end *end, uint32_t host, const struct quoit_net_address *address)
+{
+    (void)end, (void)host, (void)address;
+    return QUOIT_OK;
+}
+
+static enum quoit_status fake_reg(struct quoit_net_end *end, void *memory, uint64_t bytes,
+                                  struct quoit_net_key *key_out, void **region_out)
+{
+    (void)end, (void)memory, (void)bytes, (void)key_out, (void)region_out;
+    return QUOIT_UNSUPPORTED;
+}
+
+static void fake_release(struct quoit_net_end *end, void *object)
+{
+    (void)end, (void)object;
+}
+
+static enum quoit_status fake_attach(struct quoit_net_end *end, uint32_t host, const struct quoit_net_key *key,
+                                     void **window_out)
+{
+    (void)end, (void)host, (void)key;
+    *window_out = NULL;
+    return QUOIT_OK;
+}
+
+/* Begins and never ends. */
+static enum quoit_status fake_transfer(struct quoit_net_end *end, const struct quoit_net_transfer *transfer)
+{
+    (void)end, (void)transfer;
+    return QUOIT_OK;
+}
+
+static void *fake_send_buffer(struct quoit_net_end *end)
+{
+    return ((struct fake *)end)->buffer;
+}
+
+static enum quoit_status fake_send(struct quoit_net_end *end, uint32_t host, void *buffer, uint32_t bytes)
+{
+    const struct fake *from = (const struct fake *)end;
+    world.has_spoken[from->host][host] = true;
+    if (world.is_dead[host] || world.is_cut[from->host][host])
+        return QUOIT_OK;
+    struct fake *to = world.fakes[host];
+    struct letter *letter = calloc(1, sizeof *letter);
+    assert_non_null(letter);
+    letter->bytes = bytes;
+    memcpy(letter->message, buffer, bytes);
+    *to->last = letter;
+    to->last = &letter->next;
+    return QUOIT_OK;
+}
+
+static uint32_t fake_progress(struct quoit_net_end *end)
+{
+    struct fake *fake = (struct fake *)end;
+    uint32_t count = 0;
+    for (; fake->first; count++) {
+        struct letter *letter = fake->first;
+        fake->first = letter->next;
+        if (!fake->first)
+            fake->last = &fake->first;
+        fake->events.message(fake->events.arg, letter->message, letter->bytes);
+        free(letter);
+    }
+    return count;
+}
+
+static void fake_abandon(struct quoit_net_end *end, uint32_t host)
+{
+    (void)end, (void)host;
+}
+
+static int fake_wait_fd(const struct quoit_net_end *end)
+{
+    (void)end;
+    return -1;
+}
+
+static bool fake_arm(struct quoit_net_end *end)
+{
+    (void)end;
+    return true;
+}
+
+const struct quoit_net_driver *quoit_net_driver_open(const char *name, char problem[QUOIT_NET_PROBLEM_BYTES])
+{
+    static const struct quoit_net_driver driver = {
+        .version = QUOIT_NET_DRIVER_VERSION,
+        .name = "fake",
+        .library = "none",
+        .survey = fake_survey,
+        .open = fake_open,
+        .close = fake_close,
+        .connect = fake_connect,
+        .reg = fake_reg,
+        .unreg = fake_release,
+        .attach = fake_attach,
+        .detach = fake_release,
+        .put = fake_transfer,
+        .get = fake_transfer,
+        .send_buffer = fake_send_buffer,
+        .send = fake_send,
+        .progress = fake_progress,
+        .abandon = fake_abandon,
+        .wait_fd = fake_wait_fd,
+        .arm = fake_arm,
+    };
+    (void)name, (void)problem;
+    return &driver;
+}
+
+const char *quoit_net_driver_name(uint32_t index)
+{
+    return index == 0 ? "fake" : NULL;
+}
+
+void quoit_net_keep_signals(struct quoit_net_signals *signals_out)
+{
+    (void)signals_out;
+}
+
+void quoit_net_restore_signals(const struct quoit_net_signals *signals)
+{
+    (void)signals;
+}
+
+static uint32_t own_of(const void *arg)
+{
+    return (uint32_t)((const struct quoit_net *const *)arg - (const struct quoit_net *const *)world.nets);
+}
+
+static void on_done(void *arg, uint32_t host, uint64_t cookie, enum quoit_status status)
+{
+    (void)arg, (void)host, (void)cookie, (void)status;
+}
+
+static void on_message(void *arg, uint32_t host, const void *payload, uint32_t bytes)
+{
+    (void)arg, (void)host, (void)payload, (void)bytes;
+    fail(); /* the upper half sends nothing here */
+}
+
+static void on_lost(void *arg, uint32_t host, enum quoit_status status)
+{
+    uint32_t own = own_of(arg);
+    assert_int_equal(status, QUOIT_TIMEOUT);
+    assert_false(world.has_lost[own][host]);
+    world.has_lost[own][host] = true;
+}
+
+static void close_world(void)
+{
+    for (uint32_t host = 0; host < world.count; host++)
+        quoit_net_close(world.nets[host]);
+    memset(&world, 0, sizeof world);
+}
+
+/* Each host makes progress, and none is dead, once more. */
+static void progress_all(void)
+{
+    for (uint32_t host = 0; host < world.count; host++)
+        if (!world.is_dead[host])
+            quoit_net_progress(world.nets[host]);
+    quoit_clock_sleep_ns(1000000);
+}
+
+static void progress_for(uint32_t limits)
+{
+    for (uint64_t end_ns = quoit_clock_now_ns() + limits * LIMIT_NS; quoit_clock_now_ns() < end_ns;)
+        progress_all();
+}
+
+static void open_world(uint32_t count)
+{
+    const struct quoit_net_address address = {.bytes = 1};
+    char problem[QUOIT_NET_PROBLEM_BYTES];
+    world.count = count;
+    for (uint32_t host = 0; host < count; host++) {
+        const struct quoit_net_config config = {.host = host,
+                                                .host_count = count,
+                                                .lost_limit_ns = LIMIT_NS,
+                                                .on_done = on_done,
+                                                .on_message = on_message,
+                                                .on_lost = on_lost,
+                                                .arg = &world.nets[host]};
+        assert_int_equal(quoit_net_open(&config, &world.nets[host], problem), QUOIT_OK);
+    }
+    for (uint32_t host = 0; host < count; host++)
+        for (uint32_t other = 0; other < count; other++)
+            if (other != host)
+                assert_int_equal(quoit_net_connect(world.nets[host], other, &address), QUOIT_OK);
+    progress_for(1);
+}
+
+static void kill_host(uint32_t host)
+{
+    world.is_dead[host] = true;
+    drop_letters(world.fakes[host]);
+}
+
+static bool have_all_lost_the_dead(void)
+{
+    for (uint32_t at = 0; at < world.count; at++)
+        for (uint32_t whom = 0; whom < world.count && !world.is_dead[at]; whom++)
+            if (world.is_dead[whom] && !world.has_lost[at][whom])
+                return false;
+    return true;
+}
+
+/* Nobody alive has lost one who is alive. */
+static void check_the_living(void)
+{
+    for (uint32_t at = 0; at < world.count; at++)
+        for (uint32_t whom = 0; whom < world.count; whom++)
+            if (!world.is_dead[at] && !world.is_dead[whom] && world.has_lost[at][whom])
+                fail_msg("%u of %u has lost %u", at, world.count, whom);
+}
+
+static void await_the_dead(void)
+{
+    while (!have_all_lost_the_dead())
+        progress_all();
+    progress_for(1);
+    check_the_living();
+}
+
+static uint32_t most_spoken_to(void)
+{
+    uint32_t most = 0;
+    for (uint32_t from = 0; from < world.count; from++) {
+        uint32_t count = 0;
+        for (uint32_t to = 0; to < world.count; to++)
+            count += world.has_spoken[from][to];
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
+static void test_few_speak_to_each_other(void **state)
+{
+    static const struct {
+        uint32_t hosts, most;
+    } cases[] = {{4, 3}, {32, 31}, {33, 10}, {64, 11}, {HOSTS_MAX, 14}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        open_world(cases[i].hosts);
+        progress_for(SOME_LIMITS);
+        check_the_living();
+        assert_int_equal(most_spoken_to(), cases[i].most);
+        close_world();
+    }
+}
+
+static void test_who_dies_is_lost_at_all(void **state)
+{
+    struct quoit_prng chance = {.state = 3};
+    (void)state;
+    for (uint32_t dead_count = 1; dead_count <= 25; dead_count += 12) {
+        open_world(HOSTS_MAX);
+        for (uint32_t i = 0; i < dead_count; i++)
+            kill_host((uint32_t)quoit_prng_choose(&chance, HOSTS_MAX));
+        await_the_dead();
+        close_world();
+    }
+}
+
+/* All who watch host 40 die with it, but the last. */
+static void test_who_dies_with_its_watchers(void **state)
+{
+    const uint32_t own = 40, count = 64;
+    (void)state;
+    open_world(count);
+    kill_host(own);
+    for (uint32_t distance = 1; distance < count; distance *= 2) {
+        kill_host((own + distance) % count);
+        if (distance != 16)
+            kill_host((own + count - distance) % count);
+    }
+    await_the_dead();
+    close_world();
+}
+
+/* Hosts 0 and 21 do not watch each other, and reach all but each other. */
+static void test_a_pair_that_is_cut(void **state)
+{
+    static const struct quoit_net_key key = {.memory_bytes = 64};
+    static char bytes[8];
+    (void)state;
+    for (uint32_t has_put = 0; has_put < 2; has_put++) {
+        open_world(64);
+        assert_int_equal(quoit_net_attach(world.nets[0], 21, &key, &world.window), QUOIT_OK);
+        world.is_cut[0][21] = world.is_cut[21][0] = true;
+        progress_for(SOME_LIMITS);
+        check_the_living();
+        if (has_put)
+            assert_int_equal(quoit_net_put(world.nets[0], world.window, 0, bytes, NULL, sizeof bytes, 1), QUOIT_OK);
+        else
+            quoit_net_await(world.nets[0], 21, true);
+        while (!world.has_lost[0][21])
+            progress_all();
+        kill_host(21); /* as its job does */
+        await_the_dead();
+        close_world();
+    }
+}
+
+/* It takes its time, and is there. */
+static void test_a_host_that_is_awaited(void **state)
+{
+    (void)state;
+    open_world(64);
+    progress_for(SOME_LIMITS); /* unheard for longer than the limit */
+    quoit_net_await(world.nets[0], 21, true);
+    quoit_net_await(world.nets[21], 0, true);
+    quoit_net_await(world.nets[5], 30, true);
+    progress_for(SOME_LIMITS);
+    check_the_living();
+    quoit_net_await(world.nets[5], 30, false);
+    world.is_cut[5][30] = world.is_cut[30][5] = true;
+    progress_for(SOME_LIMITS);
+    check_the_living();
+    close_world();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_few_speak_to_each_other),    cmocka_unit_test(test_who_dies_is_lost_at_all),
+        cmocka_unit_test(test_who_dies_with_its_watchers), cmocka_unit_test(test_a_pair_that_is_cut),
+        cmocka_unit_test(test_a_host_that_is_awaited),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
