@@ -14,7 +14,7 @@
 
 #include "host/job_config.h"
 
-#define MACHINES_MAX           QUOIT_PLACED_HOSTS_MAX
+#define MACHINES_MAX           QUOIT_JOB_HOSTS_MAX
 #define MACHINE_NAME_BYTES     128
 #define MACHINES_PROBLEM_BYTES 384
 #define MACHINE_HEAD           UINT32_MAX

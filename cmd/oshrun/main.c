@@ -185,7 +185,6 @@ static bool open_job(struct job *job, const struct plan *plan, char **environmen
     job->hosts = calloc(plan->host_count, sizeof *job->hosts);
     make_config(job);
     make_links(job);
-    raise_file_limit(job);
     if (job->role == ROLE_AGENT)
         job->terminal = (struct terminal){.fd = -1};
     else
@@ -306,6 +305,7 @@ int main(int argc, char **argv)
     char **own_argv = argv;
     fill_standard_descriptors();
     quoit_log_setup(QUOIT_LOG_WARN, "oshrun");
+    raise_file_limit(&job); /* a network of many hosts has many connections */
     if (serve_is_asked(argc, argv))
         return serve_host();
     if (agent_is_asked(argc, argv)) {

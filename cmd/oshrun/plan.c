@@ -322,6 +322,10 @@ static int place_on_machines(struct plan *plan)
         if (plan->machines.list[i].pe_count > QUOIT_LOCAL_PES_MAX)
             return bad_usage("%u PEs on %s: a host takes %u at most", plan->machines.list[i].pe_count,
                              plan->machines.list[i].name, QUOIT_LOCAL_PES_MAX);
+    struct quoit_job_config config = {0};
+    if (!plan_place(plan, &config))
+        return bad_usage("hosts may have different numbers of PEs in %d rows of equal ones at most, in their order",
+                         QUOIT_HOST_ROWS_MAX);
     return PLAN_GO_ON;
 }
 
@@ -714,27 +718,27 @@ int plan_core_of(const struct plan *plan, uint32_t index)
     return -1;
 }
 
-void plan_place(const struct plan *plan, struct quoit_job_config *config)
+bool plan_place(const struct plan *plan, struct quoit_job_config *config)
 {
-    uint32_t end = 0, count = hosts_with_pes(plan);
+    const uint32_t count = hosts_with_pes(plan);
+    bool is_placed = true;
+    for (uint32_t host = 0, rank = 0; host < plan->host_count && plan->bare_hosts != 0; host++) {
+        bool is_bare = plan->bare_hosts >> host & 1;
+        is_placed &= quoit_job_config_add_host(
+            config, is_bare ? 0 : plan->pe_count / count + (rank++ < plan->pe_count % count));
+    }
+    for (uint32_t i = 0; i < plan->machines.count; i++)
+        is_placed &= quoit_job_config_add_host(config, plan->machines.list[i].pe_count);
     config->host_count = plan->host_count;
     config->pe_count = plan->pe_count;
     config->ring_starts = plan->ring_starts;
-    for (uint32_t host = 0, rank = 0; host < plan->host_count && plan->bare_hosts != 0; host++) {
-        if ((plan->bare_hosts >> host & 1) == 0)
-            end += plan->pe_count / count + (rank++ < plan->pe_count % count);
-        config->placed_ends[host] = (uint16_t)end;
-    }
-    for (uint32_t i = 0; i < plan->machines.count; i++) {
-        end += plan->machines.list[i].pe_count;
-        config->placed_ends[i] = (uint16_t)end;
-    }
+    return is_placed;
 }
 
 void plan_print(const struct plan *plan)
 {
     struct quoit_job_config config = {0};
-    plan_place(plan, &config);
+    (void)plan_place(plan, &config); /* was tried */
     for (uint32_t pe = 0; pe < plan->pe_count; pe++) {
         const struct plan_program *program = plan_program_of(plan, pe);
         uint32_t host = quoit_job_config_host_of_pe(&config, pe);

@@ -65,8 +65,8 @@ int plan_check(struct plan *plan);
 bool plan_has_bridges(const struct plan *plan);
 /* Whether a network joins the hosts, or with --rings some of them. After plan_check(). */
 bool plan_has_network(const struct plan *plan);
-/* Where each PE is, in a job config. */
-void plan_place(const struct plan *plan, struct quoit_job_config *config);
+/* Where each PE is, in a job config that has no hosts yet. False: hosts have too many different numbers of PEs. */
+bool plan_place(const struct plan *plan, struct quoit_job_config *config);
 /* The program of a PE. */
 const struct plan_program *plan_program_of(const struct plan *plan, uint32_t pe);
 /* --dry-run: prints a line per PE. */

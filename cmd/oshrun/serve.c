@@ -44,7 +44,7 @@ struct serve {
     void *memory;
     struct quoit_proxy *proxy;
     pthread_mutex_t lock; /* of the rest */
-    struct seen hosts[QUOIT_PLACED_HOSTS_MAX];
+    struct seen hosts[QUOIT_JOB_HOSTS_MAX];
     uint32_t gone_count; /* how often all were ready, */
     uint32_t done_count; /* and had finalized */
     bool is_absent_told;

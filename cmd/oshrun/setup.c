@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Before the texts: arguments, variables, folder, remote shell, each with its 0. */
+/* Before the machines and the texts: arguments, variables, folder, remote shell, each with its 0. */
 struct header {
     uint32_t host;
     uint32_t argument_count;
     uint32_t variable_count;
-    struct machines machines;
+    uint32_t machine_count;
 };
 
 static uint32_t length_of(char *const *list)
@@ -33,11 +33,12 @@ char *setup_pack(const struct setup *setup, size_t *bytes_out)
     struct header header = {.host = setup->host,
                             .argument_count = (uint32_t)setup->argc,
                             .variable_count = length_of(setup->environment),
-                            .machines = setup->machines};
+                            .machine_count = setup->machines.count};
     FILE *out = open_memstream(&bytes, bytes_out);
     if (!out)
         return NULL;
     fwrite(&header, 1, sizeof header, out);
+    fwrite(setup->machines.list, sizeof(struct machine), setup->machines.count, out);
     put_texts(out, setup->argv, header.argument_count);
     put_texts(out, setup->environment, header.variable_count);
     fwrite(setup->folder, 1, strlen(setup->folder) + 1, out);
@@ -63,28 +64,39 @@ static char **take_texts(char **at, const char *end, uint32_t count)
     return list;
 }
 
-static bool is_sound(const struct header *header)
+static bool are_sound(const struct machines *machines)
 {
-    if (header->machines.count == 0 || header->machines.count > MACHINES_MAX ||
-        header->host >= header->machines.count || header->argument_count == 0)
-        return false;
-    for (uint32_t i = 0; i < header->machines.count; i++)
-        if (!memchr(header->machines.list[i].name, '\0', MACHINE_NAME_BYTES) ||
-            header->machines.list[i].pe_count == 0 ||
-            (header->machines.list[i].parent >= i && header->machines.list[i].parent != MACHINE_HEAD))
+    for (uint32_t i = 0; i < machines->count; i++)
+        if (!memchr(machines->list[i].name, '\0', MACHINE_NAME_BYTES) || machines->list[i].pe_count == 0 ||
+            (machines->list[i].parent >= i && machines->list[i].parent != MACHINE_HEAD))
             return false;
     return true;
+}
+
+/* What comes before the texts; the list is not empty, and holds this host. */
+static bool take_machines(char **at, const char *end, struct header *header_out, struct machines *machines_out)
+{
+    if ((size_t)(end - *at) < sizeof *header_out)
+        return false;
+    memcpy(header_out, *at, sizeof *header_out);
+    *at += sizeof *header_out;
+    const uint32_t count = header_out->machine_count;
+    if (count > MACHINES_MAX || header_out->host >= count || header_out->argument_count == 0 ||
+        (size_t)(end - *at) < count * sizeof machines_out->list[0])
+        return false;
+    machines_out->count = count;
+    memcpy(machines_out->list, *at, count * sizeof machines_out->list[0]);
+    *at += count * sizeof machines_out->list[0];
+    return are_sound(machines_out);
 }
 
 bool setup_unpack(char *bytes, size_t count, struct setup *setup_out)
 {
     struct header header;
-    char *at = bytes + sizeof header;
+    struct machines machines = {0};
+    char *at = bytes;
     const char *end = bytes + count;
-    if (count < sizeof header)
-        return false;
-    memcpy(&header, bytes, sizeof header);
-    if (!is_sound(&header))
+    if (!take_machines(&at, end, &header, &machines))
         return false;
     char **arguments = take_texts(&at, end, header.argument_count);
     char **variables = arguments ? take_texts(&at, end, header.variable_count) : NULL;
@@ -95,7 +107,7 @@ bool setup_unpack(char *bytes, size_t count, struct setup *setup_out)
         return false;
     }
     *setup_out = (struct setup){.host = header.host,
-                                .machines = header.machines,
+                                .machines = machines,
                                 .argc = (int)header.argument_count,
                                 .argv = arguments,
                                 .environment = variables,

@@ -357,7 +357,8 @@ static void make_memory(struct agent *agent)
             heap_bytes = quoit_heap_default_bytes(agent->count, agent->count, 1, agent->data_bytes);
         job = quoit_boot_one_host(agent->count, agent->data_bytes, heap_bytes);
     } else {
-        quoit_hosts_configure(agent->hosts, &job);
+        bool is_placed = quoit_hosts_configure(agent->hosts, &job);
+        quoit_assert(is_placed); /* the member has tried it */
     }
     if (quoit_boot_make_memory(host, &job, agent->host_index) != QUOIT_OK)
         finish(agent, 1, GRACE_NS);

@@ -38,7 +38,7 @@ enum quoit_status quoit_hosts_add(struct quoit_hosts *hosts, const struct quoit_
     uint32_t rank = hosts->rank_count, host = 0;
     while (host < hosts->count && strcmp(hosts->list[host].machine, entry->machine) != 0)
         host++;
-    if (host == QUOIT_PLACED_HOSTS_MAX)
+    if (host == QUOIT_JOB_HOSTS_MAX)
         return QUOIT_FULL;
     if (host == hosts->count) {
         snprintf(hosts->list[host].machine, QUOIT_HOSTS_TEXT_BYTES, "%s", entry->machine);
@@ -82,14 +82,11 @@ static uint64_t default_heap(const struct quoit_hosts *hosts)
     return smallest > others + HEAP_BYTES_MIN ? smallest - others : HEAP_BYTES_MIN;
 }
 
-void quoit_hosts_configure(const struct quoit_hosts *hosts, struct quoit_job_config *job_out)
+bool quoit_hosts_configure(const struct quoit_hosts *hosts, struct quoit_job_config *job_out)
 {
     uint64_t heap_bytes = hosts->heap_bytes ? hosts->heap_bytes : default_heap(hosts);
-    uint32_t end = 0;
     quoit_assert(hosts->count > 1);
     *job_out = (struct quoit_job_config){
-        .host_count = hosts->count,
-        .pe_count = hosts->rank_count,
         .lane_count = 1, /* a host has one endpoint */
         .slot_count = SLOT_COUNT,
         .chunk_bytes = CHUNK_BYTES,
@@ -97,8 +94,8 @@ void quoit_hosts_configure(const struct quoit_hosts *hosts, struct quoit_job_con
         .data_bytes = hosts->data_bytes,
         .heap_bytes = (heap_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES,
     };
-    for (uint32_t i = 0; i < hosts->count; i++) {
-        end += hosts->list[i].pe_count;
-        job_out->placed_ends[i] = (uint16_t)end;
-    }
+    for (uint32_t i = 0; i < hosts->count; i++)
+        if (!quoit_job_config_add_host(job_out, hosts->list[i].pe_count))
+            return false;
+    return true;
 }

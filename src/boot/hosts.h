@@ -10,6 +10,7 @@
 #ifndef QUOIT_BOOT_HOSTS_H
 #define QUOIT_BOOT_HOSTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/status.h"
@@ -39,7 +40,7 @@ struct quoit_hosts {
         uint32_t pe_count;
         uint32_t lowest_rank;
         uint64_t heap_share; /* of its lowest rank */
-    } list[QUOIT_PLACED_HOSTS_MAX];
+    } list[QUOIT_JOB_HOSTS_MAX];
     uint16_t *host_of_rank;
 };
 
@@ -52,7 +53,8 @@ QUOIT_MUST_USE enum quoit_status quoit_hosts_add(struct quoit_hosts *hosts, cons
 
 /* After all ranks were added. The ranks of a host, ascending; ranks_out has room for its pe_count. */
 void quoit_hosts_ranks(const struct quoit_hosts *hosts, uint32_t host, uint32_t *ranks_out);
-/* The job config of several hosts. */
-void quoit_hosts_configure(const struct quoit_hosts *hosts, struct quoit_job_config *job_out);
+/* The job config of several hosts. False: there are more rows of hosts with equal numbers of PEs than it has places for.
+ */
+bool quoit_hosts_configure(const struct quoit_hosts *hosts, struct quoit_job_config *job_out);
 
 #endif

@@ -49,7 +49,7 @@ static void test_blocks_and_turns(void **state)
     assert_string_equal(hosts->list[1].name, "n2");
     assert_int_equal(hosts->list[1].lowest_rank, 3);
     check_ranks(hosts, 0, (const uint32_t[]){0, 1, 2}, 3);
-    quoit_hosts_configure(hosts, &job);
+    assert_true(quoit_hosts_configure(hosts, &job));
     assert_int_equal(job.host_count, 2);
     assert_int_equal(quoit_job_config_first_pe(&job, 1), 3);
     assert_int_equal(quoit_job_config_pes_of_host(&job, 1), 2);
@@ -77,7 +77,7 @@ static void test_random(void **state)
         machines[1] = 1;
         struct quoit_hosts *hosts = make(machines, PES);
         struct quoit_job_config job;
-        quoit_hosts_configure(hosts, &job);
+        assert_true(quoit_hosts_configure(hosts, &job));
         assert_true(quoit_job_config_has_sound_places(&job));
         for (uint32_t host = 0; host < hosts->count; host++) {
             uint32_t ranks[PES], count = hosts->list[host].pe_count;
@@ -101,13 +101,13 @@ static void test_limits(void **state)
 {
     (void)state;
     struct quoit_hosts *hosts;
-    uint32_t count = QUOIT_PLACED_HOSTS_MAX + 1;
-    assert_int_equal(quoit_hosts_open(2000, &hosts), QUOIT_OK);
+    uint32_t count = QUOIT_JOB_HOSTS_MAX + 1;
+    assert_int_equal(quoit_hosts_open(3000, &hosts), QUOIT_OK);
     for (uint32_t i = 0; i < count; i++) {
         char machine[16];
         snprintf(machine, sizeof machine, "m%u", i);
         struct quoit_hosts_entry entry = {.machine = machine, .name = "n"};
-        assert_int_equal(quoit_hosts_add(hosts, &entry), i < QUOIT_PLACED_HOSTS_MAX ? QUOIT_OK : QUOIT_FULL);
+        assert_int_equal(quoit_hosts_add(hosts, &entry), i < QUOIT_JOB_HOSTS_MAX ? QUOIT_OK : QUOIT_FULL);
     }
     struct quoit_hosts_entry entry = {.machine = "m5", .name = "n"};
     for (uint32_t i = 1; i < QUOIT_LOCAL_PES_MAX; i++)

@@ -219,12 +219,18 @@ static enum quoit_status read_all(struct quoit_exchange *exchange, const struct 
         if (quoit_hosts_add(hosts, &entry) != QUOIT_OK) {
             if (exchange->rank == 0)
                 quoit_say("a job has %d hosts at most, with %d PEs each at most: PE %u is on one more [Q0308]",
-                          QUOIT_PLACED_HOSTS_MAX, QUOIT_LOCAL_PES_MAX, rank);
+                          QUOIT_JOB_HOSTS_MAX, QUOIT_LOCAL_PES_MAX, rank);
             return refuse(exchange);
         }
         processes_out[rank] = process_of(own, &other);
     }
-    return QUOIT_OK;
+    struct quoit_job_config job;
+    if (hosts->count == 1 || quoit_hosts_configure(hosts, &job))
+        return QUOIT_OK;
+    if (exchange->rank == 0)
+        quoit_say("hosts may have different numbers of PEs in %d rows of equal ones at most, in the order of ranks [Q0308]",
+                  QUOIT_HOST_ROWS_MAX);
+    return refuse(exchange);
 }
 
 /* The lowest PE of a host: starts the agent, which then owns the socket. */

@@ -12,8 +12,10 @@
 #define QUOIT_LANES_MAX 8
 /* Outstanding requests of a host have tokens of 16 bits, and its messages need some of them (proxy/queue.c). */
 #define QUOIT_LOCAL_PES_MAX 1023
-/* Hosts that may have numbers of PEs of their own, as machines of a cluster have. */
-#define QUOIT_PLACED_HOSTS_MAX 64
+/* Hosts of a job. Only so many are in one ring, too (ring/ring.h). */
+#define QUOIT_JOB_HOSTS_MAX 1024
+/* Rows of hosts with equal numbers of PEs, as a cluster has. */
+#define QUOIT_HOST_ROWS_MAX 64
 
 /* The protocol between hosts: our queues, that of the papers (docs/design/scratchpad-protocol.md), or an ordinary
  * network (docs/design/network.md). */
@@ -28,6 +30,12 @@ enum quoit_direct_puts { QUOIT_DIRECT_PUTS_EXACT, QUOIT_DIRECT_PUTS_ALWAYS, QUOI
 /* The payload size from which on DMA is used: in bytes, or one of these. */
 #define QUOIT_DMA_MEASURED 0 /* each proxy measures it at start */
 #define QUOIT_DMA_NEVER    UINT64_MAX
+
+/* A row of hosts, from the end of the row before it to end_host - 1, with so many PEs each. */
+struct quoit_host_row {
+    uint16_t end_host;
+    uint16_t pes_a_host;
+};
 
 /* Made by the launcher, the same on all hosts. */
 struct quoit_job_config {
@@ -44,14 +52,13 @@ struct quoit_job_config {
     uint8_t unused[4];
     uint64_t data_bytes; /* globals and statics: the largest over all PEs, whole pages */
     uint64_t heap_bytes; /* the limit of each PE's symmetric heap, whole pages */
-    /* Where each host has a number of PEs of its own: the first PE of the next host; all 0: equal blocks. A host
-     * without PEs only relays. */
-    uint16_t placed_ends[QUOIT_PLACED_HOSTS_MAX];
+    /* Where hosts have numbers of PEs of their own (quoit_job_config_add_host()); all 0: equal blocks. A host without
+     * PEs only relays. */
+    struct quoit_host_row rows[QUOIT_HOST_ROWS_MAX];
     /* Several rings, joined by a network: bit h is set if host h is the first of a ring. 0: links join all hosts, or
      * none. */
     uint64_t ring_starts;
 };
-_Static_assert(QUOIT_PLACED_HOSTS_MAX *QUOIT_LOCAL_PES_MAX <= UINT16_MAX, "placed_ends can name every PE");
 
 /* Hosts first..first + count - 1. */
 struct quoit_host_range {
@@ -69,22 +76,35 @@ static inline bool quoit_job_config_has_network(const struct quoit_job_config *j
 /* Whether ring_starts is 0, or makes several rings of these hosts. */
 bool quoit_job_config_has_sound_rings(const struct quoit_job_config *job);
 
-/* PEs are placed in blocks: of placed_ends, or equal ones, of which the first pe_count % host_count have one more. */
+/* One host more, with a number of PEs of its own; job begins with neither hosts nor PEs. False: there are more than
+ * QUOIT_JOB_HOSTS_MAX, or more rows of equal ones than QUOIT_HOST_ROWS_MAX. */
+bool quoit_job_config_add_host(struct quoit_job_config *job, uint32_t pe_count);
+
+/* PEs lie in blocks: of rows, or equal ones, of which the first pe_count % host_count have one more. */
 static inline bool quoit_job_config_is_placed(const struct quoit_job_config *job)
 {
-    return job->placed_ends[(job->host_count - 1) % QUOIT_PLACED_HOSTS_MAX] != 0; /* of the last host: all PEs */
+    return job->rows[0].end_host != 0;
 }
+/* The row of a host, with its first host and PE. */
+struct quoit_host_row_found {
+    struct quoit_host_row row;
+    uint32_t first_host;
+    uint32_t first_pe;
+};
+struct quoit_host_row_found quoit_job_config_row_of_host(const struct quoit_job_config *job, uint32_t host);
 static inline uint32_t quoit_job_config_first_pe(const struct quoit_job_config *job, uint32_t host)
 {
     uint32_t more = job->pe_count % job->host_count;
-    if (quoit_job_config_is_placed(job))
-        return host == 0 ? 0 : job->placed_ends[host - 1];
+    if (quoit_job_config_is_placed(job)) {
+        struct quoit_host_row_found found = quoit_job_config_row_of_host(job, host);
+        return found.first_pe + (host - found.first_host) * found.row.pes_a_host;
+    }
     return host * (job->pe_count / job->host_count) + (host < more ? host : more);
 }
 static inline uint32_t quoit_job_config_pes_of_host(const struct quoit_job_config *job, uint32_t host)
 {
     if (quoit_job_config_is_placed(job))
-        return job->placed_ends[host] - quoit_job_config_first_pe(job, host);
+        return quoit_job_config_row_of_host(job, host).row.pes_a_host;
     return job->pe_count / job->host_count + (host < job->pe_count % job->host_count ? 1 : 0);
 }
 /* Of the host that has the most. */

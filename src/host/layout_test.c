@@ -131,7 +131,7 @@ static void test_pes_lie_where_they_are_placed(void **state)
                                    .lane_count = 1,
                                    .slot_count = 2,
                                    .chunk_bytes = 64,
-                                   .placed_ends = {1, 7, 8, 10}};
+                                   .rows = {{1, 1}, {2, 6}, {3, 1}, {4, 2}}};
     const uint32_t counts[] = {1, 6, 1, 2};
     struct quoit_layout layout;
     uint32_t next = 0;
@@ -144,19 +144,61 @@ static void test_pes_lie_where_they_are_placed(void **state)
     }
     assert_int_equal(next, job.pe_count);
     assert_int_equal(quoit_job_config_most_pes(&job), 6);
-    job.placed_ends[2] = 6; /* less than none on a host */
+    job.rows[2].end_host = 2; /* a row without a host */
     assert_int_equal(quoit_layout_make(&job, 0, &layout), QUOIT_INVALID);
-    job.placed_ends[2] = 8;
-    job.placed_ends[3] = 9; /* a PE without a host */
+    job.rows[2].end_host = 3;
+    job.rows[3].pes_a_host = 1; /* a PE without a host */
     assert_int_equal(quoit_layout_make(&job, 0, &layout), QUOIT_INVALID);
-    job.pe_count = job.placed_ends[3] = 8 + QUOIT_LOCAL_PES_MAX + 1; /* too many on one */
+    job.rows[3] = (struct quoit_host_row){3, 2}; /* and one beyond it */
     assert_int_equal(quoit_layout_make(&job, 0, &layout), QUOIT_INVALID);
-    for (uint32_t host = 0; host < QUOIT_PLACED_HOSTS_MAX; host++)
-        job.placed_ends[host] = (uint16_t)(host + 1);
-    job.host_count = job.pe_count = QUOIT_PLACED_HOSTS_MAX;
-    assert_int_equal(quoit_layout_make(&job, QUOIT_PLACED_HOSTS_MAX - 1, &layout), QUOIT_OK);
-    job.host_count = job.pe_count = QUOIT_PLACED_HOSTS_MAX + 1; /* for whom there is no room */
+    job.rows[3] = (struct quoit_host_row){5, 1}; /* hosts that the job does not have */
     assert_int_equal(quoit_layout_make(&job, 0, &layout), QUOIT_INVALID);
+    job.rows[3] = (struct quoit_host_row){4, QUOIT_LOCAL_PES_MAX + 1}; /* too many on one */
+    job.pe_count = 8 + QUOIT_LOCAL_PES_MAX + 1;
+    assert_int_equal(quoit_layout_make(&job, 0, &layout), QUOIT_INVALID);
+}
+
+/* Hosts are added one at a time, with numbers that repeat and change. */
+static void test_hosts_are_added(void **state)
+{
+    (void)state;
+    struct quoit_prng chance = {.state = 7};
+    for (uint32_t run = 0; run < 50; run++) {
+        struct quoit_job_config job = {.lane_count = 1, .slot_count = 2, .chunk_bytes = 64};
+        uint32_t counts[QUOIT_JOB_HOSTS_MAX], host_count = 1 + (uint32_t)quoit_prng_choose(&chance, QUOIT_JOB_HOSTS_MAX);
+        uint32_t row_count = 0, pe = 0;
+        for (uint32_t host = 0; host < host_count; host++) {
+            bool is_other = host == 0 || (row_count < QUOIT_HOST_ROWS_MAX && quoit_prng_choose(&chance, 8) == 0);
+            counts[host] = is_other ? (uint32_t)quoit_prng_choose(&chance, 9) : counts[host - 1];
+            row_count += host == 0 || counts[host] != counts[host - 1];
+            assert_true(quoit_job_config_add_host(&job, counts[host]));
+        }
+        assert_int_equal(job.host_count, host_count);
+        assert_true(quoit_job_config_has_sound_places(&job));
+        for (uint32_t host = 0; host < host_count; host++) {
+            assert_int_equal(quoit_job_config_first_pe(&job, host), pe);
+            assert_int_equal(quoit_job_config_pes_of_host(&job, host), counts[host]);
+            for (uint32_t end = pe + counts[host]; pe < end; pe++)
+                assert_int_equal(quoit_job_config_host_of_pe(&job, pe), host);
+        }
+        assert_int_equal(job.pe_count, pe);
+    }
+}
+
+static void test_there_are_so_many_hosts_and_rows(void **state)
+{
+    (void)state;
+    struct quoit_job_config job = {0}, rows = {0};
+    for (uint32_t host = 0; host < QUOIT_JOB_HOSTS_MAX; host++)
+        assert_true(quoit_job_config_add_host(&job, 2));
+    assert_false(quoit_job_config_add_host(&job, 2));
+    assert_int_equal(job.pe_count, 2 * QUOIT_JOB_HOSTS_MAX);
+    for (uint32_t host = 0; host < QUOIT_HOST_ROWS_MAX; host++)
+        assert_true(quoit_job_config_add_host(&rows, 1 + host % 2));
+    assert_false(quoit_job_config_add_host(&rows, 1));
+    assert_true(quoit_job_config_add_host(&rows, 2));
+    assert_int_equal(rows.host_count, QUOIT_HOST_ROWS_MAX + 1);
+    assert_true(quoit_job_config_has_sound_places(&rows));
 }
 
 /* Hosts without PEs, whichever they are: every PE is on one of the others. */
@@ -164,10 +206,10 @@ static void test_hosts_without_pes(void **state)
 {
     (void)state;
     for (uint32_t bare = 1; bare < 31; bare++) {
-        struct quoit_job_config job = {.host_count = 5, .lane_count = 1, .slot_count = 2, .chunk_bytes = 64};
+        struct quoit_job_config job = {.lane_count = 1, .slot_count = 2, .chunk_bytes = 64};
         struct quoit_layout layout;
         for (uint32_t host = 0; host < 5; host++)
-            job.placed_ends[host] = (uint16_t)(job.pe_count += bare >> host & 1 ? 0 : 2);
+            assert_true(quoit_job_config_add_host(&job, bare >> host & 1 ? 0 : 2));
         for (uint32_t host = 0, next = 0; host < 5; host++) {
             assert_int_equal(quoit_layout_make(&job, host, &layout), QUOIT_OK);
             assert_int_equal(layout.local_count, bare >> host & 1 ? 0 : 2);
@@ -308,6 +350,8 @@ int main(void)
         cmocka_unit_test(test_rings_of_a_job),
         cmocka_unit_test(test_bad_rings_are_refused),
         cmocka_unit_test(test_bad_configs_are_refused),
+        cmocka_unit_test(test_hosts_are_added),
+        cmocka_unit_test(test_there_are_so_many_hosts_and_rows),
         cmocka_unit_test(test_hosts_without_pes),
         cmocka_unit_test(test_bounds_of_the_trace),
         cmocka_unit_test(test_doorbells_have_a_bit_for_each_use),
