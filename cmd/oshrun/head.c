@@ -79,8 +79,7 @@ static void lose_one(struct host *host)
     bool had_work = host->has_proxy;
     if (host->is_gone)
         return;
-    host->is_gone = true;
-    host->has_proxy = false;
+    hosts_lose(host);
     for (uint32_t i = 0; i < job->plan->pe_count; i++) {
         struct pe *pe = &job->pes[i];
         if (pe->host != host->index)

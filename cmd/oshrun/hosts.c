@@ -85,13 +85,12 @@ bool hosts_have_agents(const struct job *job)
 
 void hosts_pass(struct job *job, const struct talk_frame *frame, const void *bytes)
 {
-    for (uint32_t i = 0; i < job->plan->host_count; i++) {
-        struct host *host = &job->hosts[i];
-        bool leads_there = frame->host == TALK_TO_ALL
-                               ? hosts_is_next(host)
-                               : frame->host < job->plan->host_count && job->hosts[frame->host].via == i;
-        if (leads_there)
-            talk_pass(&host->talk, frame, bytes);
+    if (frame->host == TALK_TO_ALL) {
+        for (uint32_t i = 0; i < job->plan->host_count; i++)
+            if (hosts_is_next(&job->hosts[i]))
+                talk_pass(&job->hosts[i].talk, frame, bytes);
+    } else if (frame->host < job->plan->host_count && job->hosts[frame->host].via != HOST_NOT_BELOW) {
+        talk_pass(&job->hosts[job->hosts[frame->host].via].talk, frame, bytes);
     }
 }
 
@@ -652,6 +651,12 @@ void hosts_kill(struct job *job)
     for (uint32_t i = 0; i < job->plan->host_count; i++)
         if (job->hosts[i].proxy_pid)
             kill(job->hosts[i].proxy_pid, SIGKILL);
+}
+
+void hosts_lose(struct host *host)
+{
+    host->is_gone = true;
+    host->has_proxy = false;
 }
 
 /* An agent ends after its PEs, its proxy and the agents below it. */

@@ -18,6 +18,8 @@ bool hosts_start(struct job *job, uint64_t data_bytes);
 /* Asks the proxies to stop. */
 void hosts_stop(struct job *job);
 void hosts_kill(struct job *job);
+/* The agent of a host below this process has ended or was lost, and its proxy with it. */
+void hosts_lose(struct host *host);
 /* Whether the proxy of the host, and of one below this process its agent, has ended. */
 bool hosts_is_gone(const struct host *host);
 bool hosts_are_gone(const struct job *job);

@@ -98,12 +98,6 @@ static bool start_agent(struct job *job, struct host *host, const struct tree_ea
     return talk_open(&host->talk, &job->loop, from[0], to[1], key) && say_setup(job, host);
 }
 
-static void be_gone(struct host *host)
-{
-    host->is_gone = true;
-    host->has_proxy = false;
-}
-
 bool tree_is_under(const struct job *job, uint32_t host, uint32_t top)
 {
     while (host != top && host != MACHINE_HEAD)
@@ -115,7 +109,7 @@ void tree_mark_gone(struct job *job, uint32_t top)
 {
     for (uint32_t i = 0; i < job->plan->host_count; i++)
         if (tree_is_under(job, i, top))
-            be_gone(&job->hosts[i]);
+            hosts_lose(&job->hosts[i]);
 }
 
 void tree_describe_loss(const struct host *host, struct tree_lost *lost_out)
@@ -160,6 +154,6 @@ void tree_drop(struct job *job)
         if (job->hosts[i].talk.loop)
             talk_close(&job->hosts[i].talk);
         if (job->hosts[i].via != HOST_NOT_BELOW)
-            be_gone(&job->hosts[i]);
+            hosts_lose(&job->hosts[i]);
     }
 }
