@@ -54,11 +54,9 @@ static size_t label_of(const char *name)
     return strcspn(name, ".");
 }
 
-bool allocation_is_own(const struct allocation *allocation, const char *name)
+static bool is_own_name(const char *name, bool by_label)
 {
     char own[256];
-    if (allocation->own == ALLOCATION_OWN_AS_OTHERS)
-        return false;
     if (strcmp(name, "localhost") == 0)
         return true;
     if (gethostname(own, sizeof own) != 0)
@@ -66,7 +64,18 @@ bool allocation_is_own(const struct allocation *allocation, const char *name)
     own[sizeof own - 1] = '\0';
     size_t label = label_of(name);
     bool has_one_domain = !name[label] != !own[label_of(own)];
-    if (allocation->own == ALLOCATION_OWN_BY_LABEL && has_one_domain)
+    if (by_label && has_one_domain)
         return label == label_of(own) && memcmp(name, own, label) == 0;
     return strcmp(name, own) == 0;
+}
+
+bool allocation_is_here(const char *name)
+{
+    return is_own_name(name, true);
+}
+
+bool allocation_is_own(const struct allocation *allocation, const char *name)
+{
+    return allocation->own != ALLOCATION_OWN_AS_OTHERS &&
+           is_own_name(name, allocation->own == ALLOCATION_OWN_BY_LABEL);
 }

@@ -24,6 +24,8 @@ struct allocation {
 /* Reads the environment. In no allocation no machine is added. False: problem_out says what is wrong. */
 bool allocation_find(struct machines *machines, struct allocation *allocation_out,
                      char problem_out[MACHINES_PROBLEM_BYTES]);
+/* Whether a batch system means this machine by that name, which may have a domain more or less than its own. */
+bool allocation_is_here(const char *name);
 /* Whether a machine of that name is this one, whose agent needs no remote shell. */
 bool allocation_is_own(const struct allocation *allocation, const char *name);
 

@@ -233,7 +233,7 @@ static bool is_given(const struct plan *plan, enum quoit_option_id id)
     return plan->options.values[id].source != QUOIT_FROM_DEFAULT;
 }
 
-/* In an allocation of several machines, its own, unless the hosts are to be of this one. False: reported. */
+/* In an allocation its machines, unless the hosts are to be of this one. False: reported. */
 static bool find_allocation(struct plan *plan)
 {
     static const enum quoit_option_id others[] = {QUOIT_OPT_HOSTS, QUOIT_OPT_RING, QUOIT_OPT_TRACE, QUOIT_OPT_DEBUGGER};
@@ -246,8 +246,10 @@ static bool find_allocation(struct plan *plan)
         bad_usage("%s; --host names the machines", problem);
         return false;
     }
-    if (plan->machines.count == 1) /* which is this one */
+    if (plan->machines.count == 1 && allocation_is_here(plan->machines.list[0].name)) {
+        plan->own_slot_count = machines_slots(&plan->machines);
         plan->machines = (struct machines){0};
+    }
     if (!plan->launch.rsh[0])
         plan->launch = allocation;
     return true;
@@ -301,6 +303,8 @@ static uint32_t hosts_with_pes(const struct plan *plan)
 /* PEs of one program without -n. */
 static uint32_t usual_pe_count(const struct plan *plan)
 {
+    if (plan->own_slot_count)
+        return plan->own_slot_count;
     return plan->machines.count ? machines_slots(&plan->machines) : hosts_with_pes(plan);
 }
 

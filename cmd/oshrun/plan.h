@@ -47,6 +47,7 @@ struct plan {
     uint64_t ring_starts;     /* of --rings, as in the job config */
     uint64_t bare_hosts;      /* of --on: a bit for each host without PEs */
     struct machines machines; /* of --host and --hostfile, those that have PEs */
+    uint32_t own_slot_count;  /* of this machine, where it is all of an allocation; 0: it is not */
     struct allocation launch; /* what starts agents: --rsh, or what the allocation has for that */
     bool is_agent;            /* machines were placed by oshrun, of whose command line this is */
     bool has_ring;            /* --ring: */

@@ -120,7 +120,10 @@ class Options(scenario.Case):
         self.assertEqual(places("a,b[1,3-4]-ib,c", None), ["a", "b1-ib", "b3-ib", "b4-ib", "c"])
         self.assertEqual(places("n[1-2]", "1(x2)", "--host", "z"), ["z"])
         self.assertEqual(places("n[1-2]", "4(x2)", "--hosts", 2), ["host0", "host1"])
-        self.assertEqual(places("n1", "4", "-n", 2), ["host0", "host0"])
+        self.assertEqual(places("n1", "4"), ["n1"] * 4) # the shell of salloc may run elsewhere
+        self.assertEqual(places("n1", "4", "-n", 2), ["n1"] * 2)
+        self.assertEqual(places(os.uname().nodename, "3"), ["host0"] * 3)
+        self.assertEqual(places(os.uname().nodename, "3", "-n", 1), ["host0"])
         path = self.hostfile("m1\nm1\nm2\n")
         result = self.run_job("--dry-run", GREET, env={"PBS_JOBID": "1", "PBS_NODEFILE": path})
         self.assertEqual([line.split()[2] for line in result.out.splitlines()], ["m1", "m1", "m2"])
