@@ -79,6 +79,16 @@ class Machines(scenario.Case):
         scenario.send(victim, signal.SIGCONT)  # unless its shell was killed, and it with that
 
 
+class Kills:
+    """Tests that a job has by one agent for each machine, and by a tree of them."""
+
+    def test_killed_oshrun(self):
+        job = self.busy()
+        job.kill()
+        job.communicate(timeout=scenario.LIMIT_S)
+        self.assert_nothing_left()
+
+
 class Options(scenario.Case):
     def hostfile(self, text):
         path = os.path.join(tempfile.mkdtemp(), "hosts")
@@ -175,7 +185,7 @@ class Options(scenario.Case):
 
 
 @unittest.skipUnless(has_network(), "no network driver finds a network here: quoit info networks")
-class Agents(Machines):
+class Agents(Kills, Machines):
     """Both names are this machine."""
 
     @classmethod
@@ -342,12 +352,6 @@ class Agents(Machines):
         job = self.busy(*LIMIT)
         self.freeze(job, agents(self.mark)[0], "east|west")
 
-    def test_killed_oshrun(self):
-        job = self.busy()
-        job.kill()
-        job.communicate(timeout=scenario.LIMIT_S)
-        self.assert_nothing_left()
-
     def test_killed_proxy(self):
         job = self.busy()
         proxies = self.pids_of("quoit-proxy")
@@ -390,7 +394,7 @@ class Agents(Machines):
 
 
 @unittest.skipUnless(has_network(), "no network driver finds a network here: quoit info networks")
-class Tree(Machines):
+class Tree(Kills, Machines):
     """Seven names of this machine in three levels: oshrun starts the agents of m0 and m1, m0's those of m2 and m4, m1's those of m3
     and m5, and m2's that of m6. Each agent has the name of its machine in HOSTNAME, which belongs to the machine."""
 
@@ -488,12 +492,6 @@ class Tree(Machines):
                 job = self.busy(*LIMIT)
                 self.freeze(job, self.agent_of(name), name)
                 self.assert_nothing_left()
-
-    def test_killed_oshrun(self):
-        job = self.busy()
-        job.kill()
-        job.communicate(timeout=scenario.LIMIT_S)
-        self.assert_nothing_left()
 
     def test_a_leaf_that_cannot_be_started(self):
         path = os.path.join(self.folder, "closed-m6")
