@@ -12,7 +12,7 @@ import unittest
 
 import scenario
 
-GREET, BUSY = scenario.program("scenario_greet"), scenario.program("scenario_busy")
+GREET, BUSY, DIRECT = (scenario.program(f"scenario_{name}") for name in ("greet", "busy", "direct"))
 QUOIT = os.path.join(scenario.BIN, "quoit")
 PATIENT = ("--link-limit", "30s")  # of a busy machine, where the limit is not what is tested
 
@@ -105,6 +105,17 @@ class Rings(scenario.Case):
                 told = file.read()
         for name in (b"host0 -> host1 (right) bytes", b"host2 network bytes sent", b"lane 1 network"):
             self.assertTrue(name in told, name)
+
+    def test_direct_puts(self):
+        """To the next PE, of which all but the last one's is a neighbour on the ring of three that begins at host 1."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "job.pftrace")
+            result = self.run_job("--hosts", 4, "--rings", "1+3", "--lanes", 1, "-n", 4, *PATIENT, "--trace", path, DIRECT, 3)
+            self.assertEqual(result.status, 0, result)
+            with open(path, "rb") as file:
+                told = file.read()
+        for pe in range(3):
+            self.assertEqual(f"landed from PE {pe}".encode() in told, pe > 0, pe)
 
     def busy(self, *options):
         job = self.start("--hosts", 5, "--rings", "2+3", "-n", 10, *(options or PATIENT), BUSY)
