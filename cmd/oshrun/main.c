@@ -3,7 +3,6 @@
  */
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 
 #include "base/log.h"
 #include "env/clock.h"
+#include "env/descriptors.h"
 #include "env/limits.h"
 #include "agent.h"
 #include "children.h"
@@ -100,17 +100,6 @@ static bool open_signals(struct job *job)
     job->signals = (struct watch){
         .fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .events = EPOLLIN, .ready = signals_ready, .owner = job};
     return job->signals.fd >= 0 && loop_add(&job->loop, &job->signals);
-}
-
-/* A closed standard descriptor would be reused by the first pipe or socket. */
-static void fill_standard_descriptors(void)
-{
-    int fd;
-    do
-        fd = open("/dev/null", O_RDWR);
-    while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd >= 0)
-        close(fd);
 }
 
 static void raise_file_limit(struct job *job)
@@ -303,7 +292,7 @@ int main(int argc, char **argv)
     static struct agent_start agent;
     int status = PLAN_GO_ON, own_argc = argc;
     char **own_argv = argv;
-    fill_standard_descriptors();
+    quoit_fill_standard_descriptors();
     quoit_log_setup(QUOIT_LOG_WARN, "oshrun");
     raise_file_limit(&job); /* a network of many hosts has many connections */
     if (serve_is_asked(argc, argv))

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "env/descriptors.h"
 
 #define DEFAULT_HOSTS   5u
 #define DEFAULT_ADDRESS 0x0a4d0000u /* 10.77.0.0 */
@@ -74,6 +75,17 @@ static int bind_name(const char *name)
     return -1;
 }
 
+/* Those of the caller, such as a lock or a pipe on which somebody waits for its end, are not for the keeper. */
+static void close_other_descriptors(int kept, int also_kept)
+{
+    unsigned low = (unsigned)(kept < also_kept ? kept : also_kept), high = (unsigned)(kept + also_kept) - low;
+    if (low > STDERR_FILENO + 1)
+        close_range(STDERR_FILENO + 1, low - 1, 0);
+    if (high > low + 1)
+        close_range(low + 1, high - 1, 0);
+    close_range(high + 1, ~0u, 0);
+}
+
 static int up(const struct ring_arguments *arguments)
 {
     struct ring_plan plan = arguments->plan;
@@ -85,6 +97,8 @@ static int up(const struct ring_arguments *arguments)
                               QUOIT_DMA_CHANNEL_COUNT);
     if (plan.host_count >= address_count)
         return ring_bad_usage("--subnet has addresses for %u hosts only", address_count - 1);
+    if (plan.ethernet_percent != 0 && plan.knobs.rate_bytes_per_s == 0)
+        return ring_bad_usage("--ethernet-share is a part of --link-rate, which is not given");
     if (plan.jobs_per_user == 0)
         plan.jobs_per_user = plan.allows_all ? RING_JOBS_PER_USER : RING_JOBS_PER_USER_MAX;
     int fd = bind_name(plan.name);
@@ -92,7 +106,7 @@ static int up(const struct ring_arguments *arguments)
         return RING_STATUS_FAILED;
     pid_t pid = pipe2(ready_fds, O_CLOEXEC) == 0 ? fork() : -1;
     if (pid == 0) {
-        close(ready_fds[0]);
+        close_other_descriptors(fd, ready_fds[1]);
         setsid();
         if (chdir("/") != 0)
             _exit(1);
@@ -252,12 +266,35 @@ static int list(const struct ring_arguments *arguments)
     return 0;
 }
 
+enum { TAKES_NUMBER = 1, TAKES_COMMAND = 2, TAKES_JSON = 4 };
+
 static const struct ring_command {
     const char *name;
     int (*run)(const struct ring_arguments *arguments);
-} commands[] = {{"up", up},       {"join", join}, {"down", down}, {"status", status}, {"exec", exec_command},
-                {"shell", shell}, {"cut", cut},   {"mend", mend}, {"doctor", doctor}, {"list", list}};
+    unsigned takes; /* beside options: TAKES_... */
+} commands[] = {{"up", up, 0},
+                {"join", join, 0},
+                {"down", down, 0},
+                {"status", status, TAKES_JSON},
+                {"exec", exec_command, TAKES_NUMBER | TAKES_COMMAND},
+                {"shell", shell, TAKES_NUMBER},
+                {"cut", cut, TAKES_NUMBER},
+                {"mend", mend, TAKES_NUMBER},
+                {"doctor", doctor, 0},
+                {"list", list, 0}};
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
+
+/* A word that means nothing may have been meant as the name of a ring. An exit status, or -1: no error. */
+static int check_words(const struct ring_command *command, const struct ring_arguments *arguments)
+{
+    if (arguments->number && !(command->takes & TAKES_NUMBER))
+        return ring_bad_usage("%s takes no \"%s\"; a ring is named by --ring", command->name, arguments->number);
+    if (arguments->words && arguments->words[0] && !(command->takes & TAKES_COMMAND))
+        return ring_bad_usage("%s takes no command behind --", command->name);
+    if (arguments->is_json && !(command->takes & TAKES_JSON))
+        return ring_bad_usage("--json belongs to: quoit ring status");
+    return -1;
+}
 
 /* Root acts on another user's ring as that user: it needs no trust in the keeper, and what it starts on a host has the
  * rights of that user, so `down` ends it too. */
@@ -294,6 +331,7 @@ int command_ring(int argc, char **argv)
                                        .given = "ring",
                                        .uid = geteuid(),
                                        .command = command};
+    quoit_fill_standard_descriptors();
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             print_help();
@@ -302,6 +340,8 @@ int command_ring(int argc, char **argv)
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         if (strcmp(arguments.command, commands[i].name) == 0) {
             int result = ring_arguments_parse(&arguments, argc, argv);
+            if (result < 0)
+                result = check_words(&commands[i], &arguments);
             return result >= 0 ? result : run(&commands[i], &arguments);
         }
     return ring_bad_usage("%s%s%s: up, join, down, status, exec, shell, cut, mend, doctor or list (see --help)",

@@ -4,7 +4,8 @@
  * An emulated ring consists of a keeper process and one process per host. The keeper owns the links, which the Ethernet
  * devices and the jobs share (share/share.h), and answers requests on an abstract socket named after user and ring. A
  * host process runs in its own network namespace, with a ring service and the Ethernet device. Host processes die with
- * the keeper, so killing any process leaves nothing behind; the keeper restarts a host that died, as a machine reboots.
+ * the keeper, and a guard ends what runs on hosts that died at the same time, so killing any process leaves nothing
+ * behind; the keeper restarts a host that died, as a machine reboots.
  *
  * On a ring of bridges each machine has a keeper with one host, in the machine's own network namespace. The keeper
  * holds the two ports open; there is no shared ring and there are no jobs.
@@ -79,16 +80,19 @@ struct ring_host {
     uint32_t start_count;
     uint64_t restart_ns; /* when, if it is not running */
     int memory_fd;
-    int network_fd; /* its namespace, if other processes may have entered it; else -1 */
+    int network_fd; /* its namespace, from when others may enter it; else -1 */
 };
 
 struct ring {
     struct ring_plan plan;
     const struct quoit_port_driver *driver;
+    int listen_fd;
     /* Of an emulated ring. */
     struct quoit_shared_ring *shared;
     struct quoit_share_server *server; /* for jobs; NULL until the hosts are up */
     const struct quoit_share *share;   /* of the Ethernet devices */
+    pid_t guard;                       /* 0: none */
+    bool is_guarded;                   /* by one that knows the namespaces of all hosts */
     /* Of a ring of bridges. */
     int bridge_fds[QUOIT_SIDE_COUNT];
     struct ring_host hosts[RING_HOSTS_MAX];
@@ -100,7 +104,7 @@ struct ring {
 int ring_host_run(const struct ring *ring, const struct ring_host *host, pid_t keeper);
 /* Creates the namespaces of an emulated host and enters them. False, with errno: refused by the kernel. */
 bool ring_enter_namespaces(void);
-/* Kills the processes in a network namespace, except this one. */
+/* Kills the processes in a network namespace, except this one, until none is left. */
 void ring_kill_processes_in(int network_fd);
 /* Redirects the standard streams to /dev/null. */
 void ring_detach_output(void);
@@ -110,6 +114,14 @@ enum quoit_status ring_describe_link(const struct ring *ring, uint32_t host, enu
 
 /* ring_bridge.c: opens the ports of this machine and creates its host's memory. False: an error was reported. */
 bool ring_open_bridges(struct ring *ring);
+
+/* ring_guard.c: starts a guard that knows the namespaces of now, in place of the one there is; is_guarded says whether.
+ */
+void ring_guard_renew(struct ring *ring);
+void ring_guard_end(struct ring *ring);
+
+/* Closes what a child of the keeper must not hold: others would take it for the keeper. But for the share `except`. */
+void ring_close_in_child(struct ring *ring, const struct quoit_share *except);
 
 /* ring_keeper.c: creates the ring, starts its hosts, and serves requests until one, or a signal, ends it. Writes 'r' to
  * ready_fd when all hosts are up, and closes it without if they do not come up; -1: stays in the foreground. Returns

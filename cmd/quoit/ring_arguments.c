@@ -12,6 +12,9 @@
 
 #define MTU_MIN    1280u /* of IPv6 */
 #define LINE_BYTES 512   /* of a configuration file */
+/* First bytes of addresses that no host may have, like 0. */
+#define LOOPBACK_FIRST  127u
+#define MULTICAST_FIRST 224u
 
 int ring_bad_usage(const char *format, ...)
 {
@@ -91,7 +94,9 @@ static bool parse_subnet(struct ring_arguments *arguments, const char *text)
     if (inet_pton(AF_INET, address, &network) != 1)
         return false;
     arguments->plan.address = ntohl(network.s_addr);
-    return (arguments->plan.address & (UINT32_MAX >> arguments->plan.prefix)) == 0;
+    uint32_t first = arguments->plan.address >> 24;
+    return first != 0 && first != LOOPBACK_FIRST && first < MULTICAST_FIRST &&
+           (arguments->plan.address & (UINT32_MAX >> arguments->plan.prefix)) == 0;
 }
 
 static bool parse_mtu(struct ring_arguments *arguments, const char *text)
@@ -152,7 +157,7 @@ static const struct option {
 } options[] = {
     {"--ring", parse_name, "[USER:]NAME, the name of up to 31 letters, digits and _.-, of a user who exists", 0},
     {"--hosts", parse_hosts, "2 to 64", OF_UP | OF_JOIN},
-    {"--subnet", parse_subnet, "a network such as 10.77.0.0/24, with no bit set behind the prefix of 8 to 30",
+    {"--subnet", parse_subnet, "a network of hosts such as 10.77.0.0/24, with no bit set behind the prefix of 8 to 30",
      OF_UP | OF_JOIN},
     {"--mtu", parse_mtu, "1280 to 65000", OF_UP | OF_JOIN},
     {"--link-rate", parse_rate, "bytes per second, such as 2G", OF_UP},

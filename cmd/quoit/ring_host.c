@@ -18,11 +18,13 @@
 
 #include "base/digest.h"
 #include "base/log.h"
+#include "env/clock.h"
 #include "env/limits.h"
 #include "ring/route.h"
 #include "veth/tap.h"
 
 #define START_NS 10000000000u
+#define KILL_MS  2000 /* for a process to end that was killed */
 
 static bool write_file(const char *path, const char *text)
 {
@@ -46,8 +48,10 @@ bool ring_enter_namespaces(void)
            write_file("/proc/self/gid_map", gid_map);
 }
 
-void ring_kill_processes_in(int network_fd)
+/* Returns how many were signalled. One that is ending is in no namespace any more. */
+static uint32_t kill_processes_once(int network_fd)
 {
+    uint32_t count = 0;
     struct stat network, other;
     DIR *folder = fstat(network_fd, &network) == 0 ? opendir("/proc") : NULL;
     struct dirent *entry;
@@ -57,10 +61,18 @@ void ring_kill_processes_in(int network_fd)
         snprintf(path, sizeof path, "/proc/%.20s/ns/net", entry->d_name);
         if (pid > 1 && pid != getpid() && stat(path, &other) == 0 && other.st_ino == network.st_ino &&
             other.st_dev == network.st_dev)
-            kill(pid, SIGKILL);
+            count += kill(pid, SIGKILL) == 0;
     }
     if (folder)
         closedir(folder);
+    return count;
+}
+
+/* What has been signalled may have forked just before. */
+void ring_kill_processes_in(int network_fd)
+{
+    for (uint32_t ms = 0; ms < KILL_MS && kill_processes_once(network_fd) != 0; ms++)
+        quoit_clock_sleep_ns(1000000);
 }
 
 enum quoit_status ring_describe_link(const struct ring *ring, uint32_t host, enum quoit_side side,
@@ -154,12 +166,16 @@ static void *manage(void *arg)
     return NULL;
 }
 
-/* The links of an emulated ring come up at once. On bridges other machines may boot later or never: the device exists
- * and gets its carrier with the first link. */
-static bool start_service(const struct ring *ring, struct quoit_service *service)
+/* The links of a new emulated ring come up at once. On bridges other machines may boot later or never, and a host that
+ * starts again may have lost a cable meanwhile: the device exists and gets its carrier with the first link. */
+static bool start_service(const struct ring *ring, const struct ring_host *host, int device_fd,
+                          struct quoit_service *service)
 {
     pthread_t manager;
-    return (ring->plan.is_joined || quoit_service_start(service, START_NS) == QUOIT_OK) &&
+    bool waits = !ring->plan.is_joined && host->start_count == 0;
+    if (!waits)
+        quoit_tap_set_carrier(device_fd, false);
+    return (!waits || quoit_service_start(service, START_NS) == QUOIT_OK) &&
            pthread_create(&manager, NULL, manage, service) == 0;
 }
 
@@ -200,7 +216,7 @@ int ring_host_run(const struct ring *ring, const struct ring_host *host, pid_t k
         open_service(ring, host, &service) != QUOIT_OK)
         return 1;
     config.service = service;
-    if (quoit_veth_open(&config, &veth) != QUOIT_OK || !start_service(ring, service))
+    if (quoit_veth_open(&config, &veth) != QUOIT_OK || !start_service(ring, host, config.device_fds[0], service))
         return 1;
     if (!ring->plan.is_joined)
         ring_detach_output();

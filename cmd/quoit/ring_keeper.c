@@ -68,6 +68,15 @@ static bool map_host(struct ring_host *host)
     return host->memory != MAP_FAILED;
 }
 
+void ring_close_in_child(struct ring *ring, const struct quoit_share *except)
+{
+    close(ring->listen_fd);
+    if (ring->server)
+        quoit_share_server_close_in_child(ring->server);
+    if (ring->shared)
+        quoit_shared_ring_close_in_child(ring->shared, except);
+}
+
 static bool start_host(struct ring *ring, struct ring_host *host)
 {
     memset(host->memory, 0, host->bytes); /* its links are down, so no neighbour writes here */
@@ -79,10 +88,7 @@ static bool start_host(struct ring *ring, struct ring_host *host)
         for (uint32_t i = ring_host_begin(&ring->plan); i < ring_host_end(&ring->plan); i++)
             if (ring->hosts[i].network_fd >= 0)
                 close(ring->hosts[i].network_fd);
-        if (ring->server)
-            quoit_share_server_close_in_child(ring->server);
-        if (ring->shared)
-            quoit_shared_ring_close_in_child(ring->shared, ring->share);
+        ring_close_in_child(ring, ring->share);
         _exit(ring_host_run(ring, host, keeper));
     }
     bool is_started = pid > 0;
@@ -117,6 +123,26 @@ static void drop_links(const struct ring *ring, const struct ring_host *host)
     }
 }
 
+/* Keeps the namespaces of hosts that are up open: kill_programs() identifies one by its inode number, which must not be
+ * reused. Called before anything can enter a host by this program. */
+static void hold_networks(struct ring *ring)
+{
+    bool has_changed = false;
+    for (uint32_t i = 0; !ring->plan.is_joined && i < ring->plan.host_count; i++) {
+        struct ring_host *host = &ring->hosts[i];
+        char path[40];
+        if (host->network_fd >= 0 || host->pid == 0 || !atomic_load(&((struct ring_memory *)host->memory)->is_ready))
+            continue;
+        snprintf(path, sizeof path, "/proc/%d/ns/net", host->pid);
+        host->network_fd = open(path, O_RDONLY | O_CLOEXEC);
+        has_changed |= host->network_fd >= 0;
+    }
+    if (has_changed) {
+        ring->is_guarded = false;
+        ring_guard_renew(ring);
+    }
+}
+
 /* Kills what runs on a host, as if the machine had lost power. */
 static void kill_programs(struct ring_host *host)
 {
@@ -130,7 +156,11 @@ static void kill_programs(struct ring_host *host)
 static void reap(struct ring *ring)
 {
     pid_t pid;
-    while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+    while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
+        if (pid == ring->guard) {
+            ring->guard = 0;
+            ring->is_guarded = false;
+        }
         for (uint32_t i = ring_host_begin(&ring->plan); i < ring_host_end(&ring->plan); i++)
             if (ring->hosts[i].pid == pid) {
                 ring->hosts[i].pid = 0;
@@ -138,6 +168,7 @@ static void reap(struct ring *ring)
                 drop_links(ring, &ring->hosts[i]);
                 kill_programs(&ring->hosts[i]);
             }
+    }
 }
 
 static bool are_ready(const struct ring *ring)
@@ -156,17 +187,21 @@ static bool has_dead_host(const struct ring *ring)
     return false;
 }
 
+/* All at once, since the kernel takes its time over each device. */
 static void end_hosts(struct ring *ring)
 {
+    hold_networks(ring);
+    for (uint32_t i = ring_host_begin(&ring->plan); i < ring_host_end(&ring->plan); i++)
+        if (ring->hosts[i].pid != 0)
+            kill(ring->hosts[i].pid, SIGKILL);
     for (uint32_t i = ring_host_begin(&ring->plan); i < ring_host_end(&ring->plan); i++) {
         struct ring_host *host = &ring->hosts[i];
-        kill_programs(host);
-        if (host->pid == 0)
-            continue;
-        kill(host->pid, SIGKILL);
-        waitpid(host->pid, NULL, 0);
+        if (host->pid != 0)
+            waitpid(host->pid, NULL, 0);
         host->pid = 0;
+        kill_programs(host);
     }
+    ring_guard_end(ring);
 }
 
 /* Jobs go first: their launchers then report the end of the ring, not the death of PEs. */
@@ -179,9 +214,10 @@ static void end_ring(struct ring *ring)
     ring->shared = NULL;
 }
 
-static void fill_status(const struct ring *ring, struct ring_reply *reply)
+static void fill_status(struct ring *ring, struct ring_reply *reply)
 {
     memset(reply, 0, sizeof *reply);
+    hold_networks(ring);
     reply->plan = ring->plan;
     for (uint32_t i = ring_host_begin(&ring->plan); i < ring_host_end(&ring->plan); i++) {
         const struct ring_host *host = &ring->hosts[i];
@@ -274,20 +310,12 @@ static bool wait_ready(struct ring *ring)
     return false;
 }
 
-/* A process of a host in its own namespaces. Called before anything else can enter them, so from here on the network
- * namespace stays open: kill_programs() identifies it by its inode number, which must not be reused. */
+/* A process of a host in its own namespaces, before anything else enters them. */
 static pid_t process_of(void *arg, uint32_t index)
 {
     struct ring *ring = arg;
-    struct ring_host *host = &ring->hosts[index];
-    const struct ring_memory *memory = host->memory;
-    char path[40];
-    if (host->pid == 0 || !atomic_load(&memory->is_ready))
-        return 0;
-    snprintf(path, sizeof path, "/proc/%d/ns/net", host->pid);
-    if (host->network_fd < 0)
-        host->network_fd = open(path, O_RDONLY | O_CLOEXEC);
-    return host->network_fd < 0 ? 0 : host->pid;
+    hold_networks(ring);
+    return ring->hosts[index].network_fd < 0 ? 0 : ring->hosts[index].pid;
 }
 
 /* Jobs attach here. */
@@ -306,6 +334,12 @@ static bool open_server(struct ring *ring)
     return false;
 }
 
+/* On a ring of bridges nothing is to be guarded. */
+static bool is_guarded(const struct ring *ring)
+{
+    return ring->is_guarded || ring->plan.is_joined;
+}
+
 static void keep(struct ring *ring, int listen_fd, int signal_fd)
 {
     struct pollfd polled[] = {{.fd = listen_fd, .events = POLLIN},
@@ -313,11 +347,13 @@ static void keep(struct ring *ring, int listen_fd, int signal_fd)
                               {.fd = ring->server ? quoit_share_server_fd(ring->server) : -1, .events = POLLIN}};
     for (bool is_down = false; !is_down;) {
         struct signalfd_siginfo signal;
-        poll(polled, 3, has_dead_host(ring) ? TICK_MS : -1);
+        poll(polled, 3, has_dead_host(ring) || !is_guarded(ring) ? TICK_MS : -1);
         while (read(signal_fd, &signal, sizeof signal) == (ssize_t)sizeof signal)
             is_down |= signal.ssi_signo != SIGCHLD;
         reap(ring);
         restart_hosts(ring);
+        if (!is_guarded(ring))
+            ring_guard_renew(ring);
         if (polled[2].revents & POLLIN)
             quoit_share_server_step(ring->server);
         if (polled[0].revents & POLLIN)
@@ -339,9 +375,11 @@ int ring_keeper_run(const struct ring_plan *plan, int listen_fd, int ready_fd)
 {
     sigset_t signals;
     struct ring ring = {.plan = *plan,
-                        .driver = plan->is_joined ? quoit_port_driver_find("linux") : quoit_port_driver_at(0)};
+                        .driver = plan->is_joined ? quoit_port_driver_find("linux") : quoit_port_driver_at(0),
+                        .listen_fd = listen_fd};
     prctl(PR_SET_NAME, "quoit-ring");
     raise_file_limit();
+    signal(SIGCHLD, SIG_DFL); /* if the caller ignores it, the kernel would reap the hosts */
     sigemptyset(&signals);
     sigaddset(&signals, SIGCHLD);
     sigaddset(&signals, SIGTERM);
@@ -356,6 +394,7 @@ int ring_keeper_run(const struct ring_plan *plan, int listen_fd, int ready_fd)
             close(ready_fd);
             ring_detach_output();
         }
+        hold_networks(&ring); /* now, since the guard must not hold the caller's output */
         keep(&ring, listen_fd, signal_fd);
     }
     end_ring(&ring);

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -82,4 +83,14 @@ ssize_t quoit_receive_with_descriptors(int fd, void *bytes_out, size_t byte_coun
         }
     }
     return n;
+}
+
+void quoit_fill_standard_descriptors(void)
+{
+    int fd;
+    do
+        fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* descriptors.h - messages on AF_UNIX sockets with what only the kernel can pass: descriptors, and who the sender is.
+/* descriptors.h - messages on AF_UNIX sockets with what only the kernel can pass: descriptors, and who the sender is;
+ * and the descriptors that a program begins with.
  *
- * Threads: any. Both functions repeat a call that a signal interrupted, return what the kernel did (bytes, or -1 with
- * errno), and wait unless `flags` says MSG_DONTWAIT. No SIGPIPE comes of either.
+ * Threads: any. The two for messages repeat a call that a signal interrupted, return what the kernel did (bytes, or -1
+ * with errno), and wait unless `flags` says MSG_DONTWAIT. No SIGPIPE comes of either.
  */
 #ifndef QUOIT_ENV_DESCRIPTORS_H
 #define QUOIT_ENV_DESCRIPTORS_H
@@ -29,5 +30,8 @@ ssize_t quoit_send_with_descriptors(int fd, const void *bytes, size_t byte_count
 /* Receives up to byte_count bytes, on a SOCK_SEQPACKET one message. Without bytes no descriptor came. */
 ssize_t quoit_receive_with_descriptors(int fd, void *bytes_out, size_t byte_count, struct quoit_ancillary *ancillary,
                                        int flags);
+
+/* Opens /dev/null in place of closed standard streams, whose numbers the first pipe or socket would get otherwise. */
+void quoit_fill_standard_descriptors(void);
 
 #endif

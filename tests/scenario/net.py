@@ -642,7 +642,10 @@ class Net(Ring):
                                 (["up", "--ethernet-share", 100], "1 to 99 percent"), (["up", "--ethernet-share", 0], "1 to 99"),
                                 (["exec", 0], "behind --"), (["exec", "x", "--", "ls"], "number of a host"),
                                 (["cut"], "number of a link"), (["sideways"], "there is no \"sideways\""),
-                                (["status", "--hosts", 3], "belongs to")):
+                                (["status", "--hosts", 3], "belongs to"), (["up", "--subnet", "127.0.0.0/8"], "network of hosts"),
+                                (["up", "--subnet", "224.0.0.0/24"], "network of hosts"),
+                                (["up", "--ethernet-share", 50], "a part of --link-rate"), (["down", "lab"], "takes no \"lab\""),
+                                (["shell", 0, "--", "ls"], "takes no command"), (["up", "--json"], "--json belongs to")):
             result = self.ring(*words, check=False)
             self.assertEqual(result.returncode, 2, words)
             self.assertIn(expected, result.stderr)
@@ -689,72 +692,6 @@ class Join(Ring):
         self.assertIn("host 1 of 3, 10.77.0.2, left /no/port, right /dev/ntb1", result.stdout)
         self.assertRegex(result.stderr, r"cannot open the left port /no/port: No such file.*load the chip.*\[Q0604\]")
         self.assertIn("there is no ring", self.ring("status", check=False).stderr)
-
-
-class Trouble(Ring):
-    def test_half_of_it_reboots(self):
-        """Hosts killed at once begin anew without what ran there; the others' programs go on; a stopped host is named."""
-        self.ring("up", "--hosts", 5)
-        guests = [self.serve(host, "serve_udp") for host in range(5)]
-        before = self.status()
-        for host in (0, 2, 3):
-            os.kill(before[host]["pid"], signal.SIGKILL)
-        self.wait_for("they are back", lambda: [(host["starts"], host["ready"]) for host in self.status()] ==
-                      [(2, True), (1, True), (2, True), (2, True), (1, True)])
-        self.wait_for("the links are up", lambda: self.status_of_links() == {"up"})
-        for host in (0, 2, 3):
-            self.assertEqual(guests[host].wait(timeout=LIMIT_S), -signal.SIGKILL)
-        self.assertEqual([guests[host].poll() for host in (1, 4)], [None, None])
-        found = self.ring("doctor", check=False).stdout
-        self.assertEqual(found.count("its process was killed"), 3, found)
-        self.transfer(0, 3, 10)
-        self.finish(self.on(2, "ask_udp", self.address(1), 1))
-        os.kill(self.status()[4]["pid"], signal.SIGSTOP)
-        self.wait_for("the stopped host is named", # it stops when its threads have taken the signal
-                      lambda: f"kill -CONT {before[4]['pid']}" in self.ring("doctor", check=False).stdout)
-        os.kill(before[4]["pid"], signal.SIGCONT)
-        self.ring("down")
-        self.assertEqual([guests[host].wait(timeout=LIMIT_S) for host in (1, 4)], [-signal.SIGKILL] * 2)
-
-    def test_keeper_that_is_silent(self):
-        self.ring("up", "--hosts", 2)
-        keeper = self.keeper()
-        guest = self.serve(1, "serve_udp")
-        os.kill(keeper, signal.SIGSTOP)
-        self.wait_until("the silent keeper is named", # it stops when its threads have taken the signal
-                        lambda: f"process {keeper}, which keeps the ring" in self.ring("doctor", check=False).stdout)
-        self.assertIn("was killed", self.ring("down").stderr)
-        self.assertEqual(guest.wait(timeout=LIMIT_S), -signal.SIGKILL)
-        self.assertIn("there is no ring", self.ring("status", check=False).stderr)
-
-    def test_rings_side_by_side(self):
-        """The same network on both, and the same ports: they do not see each other."""
-        first, second = self.name, self.name + "2"
-        digests = []
-        for self.name in (first, second):
-            self.ring("up", "--hosts", 2)
-        try:
-            servers = []
-            for self.name in (first, second):
-                servers.append(self.serve(1, "serve_tcp"))
-            for self.name in (first, second):
-                self.finish(self.on(0, "send_tcp", self.address(1), self.name, 20))
-            digests = [self.finish(server).strip() for server in servers]
-            self.assertLessEqual({first, second}, set(self.ring("list").stdout.split()))
-            self.ring("down")
-            self.name = first
-            self.assertNotIn(second, self.ring("list").stdout.split())
-            self.transfer(0, 1, 5)
-        finally:
-            for self.name in (second, first):
-                self.ring("down", check=False)
-        expected = []
-        for name in (first, second):
-            digest = hashlib.sha256()
-            for at in range(20):
-                digest.update(chunk(name, at))
-            expected.append(digest.hexdigest())
-        self.assertEqual(digests, expected)
 
 
 class Bridges(scenario.Case):

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Aim: parts of a ring that stays die, stop or come back, one or several at once, and nothing is left of what was theirs; rings do
+not see each other. Method: the rings and programs of net.py; processes of the ring killed or stopped by number."""
+import hashlib
+import os
+import select
+import signal
+import subprocess
+import unittest
+
+import scenario
+from frames import chunk
+from net import LIMIT_S, PATIENCE_S, QUOIT, Ring
+
+
+class Trouble(Ring):
+    def test_half_of_it_reboots(self):
+        """Hosts killed at once begin anew without what ran there; the others' programs go on; a stopped host is named."""
+        self.ring("up", "--hosts", 5)
+        guests = [self.serve(host, "serve_udp") for host in range(5)]
+        before = self.status()
+        for host in (0, 2, 3):
+            os.kill(before[host]["pid"], signal.SIGKILL)
+        self.wait_for("they are back", lambda: [(host["starts"], host["ready"]) for host in self.status()] ==
+                      [(2, True), (1, True), (2, True), (2, True), (1, True)])
+        self.wait_for("the links are up", lambda: self.status_of_links() == {"up"})
+        for host in (0, 2, 3):
+            self.assertEqual(guests[host].wait(timeout=LIMIT_S), -signal.SIGKILL)
+        self.assertEqual([guests[host].poll() for host in (1, 4)], [None, None])
+        found = self.ring("doctor", check=False).stdout
+        self.assertEqual(found.count("its process was killed"), 3, found)
+        self.transfer(0, 3, 10)
+        self.finish(self.on(2, "ask_udp", self.address(1), 1))
+        os.kill(self.status()[4]["pid"], signal.SIGSTOP)
+        self.wait_for("the stopped host is named", # it stops when its threads have taken the signal
+                      lambda: f"kill -CONT {before[4]['pid']}" in self.ring("doctor", check=False).stdout)
+        os.kill(before[4]["pid"], signal.SIGCONT)
+        self.ring("down")
+        self.assertEqual([guests[host].wait(timeout=LIMIT_S) for host in (1, 4)], [-signal.SIGKILL] * 2)
+
+    def test_keeper_and_hosts_at_once(self):
+        """What ran on a host that died together with the keeper ends too, and a host that is stopped does not keep the name."""
+        self.ring("up", "--hosts", 3)
+        keeper, hosts = self.keeper(), self.status()
+        guests = [self.serve(host, "serve_udp") for host in (0, 1)]
+        os.kill(hosts[2]["pid"], signal.SIGSTOP)
+        self.wait_until("it is stopped", lambda: scenario.state_of(hosts[2]["pid"]) == "T")
+        for pid in (keeper, hosts[1]["pid"]):
+            os.kill(pid, signal.SIGKILL)
+        for guest in guests:
+            self.assertEqual(guest.wait(timeout=LIMIT_S), -signal.SIGKILL)
+        self.wait_until("its hosts have ended", lambda: all(scenario.state_of(host["pid"]) in ("", "Z") for host in hosts))
+        self.ring("up", "--hosts", 3)
+        self.transfer(0, 1, 5)
+
+    def test_programs_that_fork(self):
+        """Nothing is left of a host that ends while programs start others there."""
+        for end in ("down", "kill"):
+            self.ring("up", "--hosts", 2)
+            guest = subprocess.Popen([QUOIT, "ring", "exec", "--ring", self.name, "0", "--", "sh", "-c", "while :; do sleep 99 & done"],
+                                     env=scenario.environment(self.mark), stderr=subprocess.DEVNULL)
+            self.wait_until("it forks", lambda: len(self.pids_of("sleep")) > 20)
+            if end == "down":
+                self.ring("down")
+            else:
+                os.kill(self.status()[0]["pid"], signal.SIGKILL)
+            self.assertEqual(guest.wait(timeout=LIMIT_S), -signal.SIGKILL)
+            self.wait_until("all have ended", lambda: not self.pids_of("sleep", "sh"))
+
+    def test_host_that_starts_with_a_dead_link(self):
+        self.ring("up", "--hosts", 3)
+        self.ring("cut", 0)
+        os.kill(self.status()[0]["pid"], signal.SIGKILL)
+        self.wait_for("host 0 is back", lambda: (lambda host: host["starts"] == 2 and host["ready"] and host["left"]["state"] == "up")(
+            self.status()[0]))
+        self.transfer(0, 1, 10)
+        self.ring("mend", 0)
+        self.wait_for("its links are up", lambda: self.status_of_links() == {"up"})
+
+    def test_what_the_caller_leaves_to_it(self):
+        """Closed streams, SIGCHLD ignored, and a pipe, of which the ring keeps none."""
+        there, here = os.pipe()
+        subprocess.run(["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", QUOIT, "ring", "up", "--ring", self.name, "--hosts", "3"], check=True,
+                       timeout=LIMIT_S, pass_fds=[here], preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+        os.close(here)
+        self.assertTrue(select.select([there], [], [], PATIENCE_S)[0])
+        os.close(there)
+        os.kill(self.status()[1]["pid"], signal.SIGKILL)
+        self.wait_for("host 1 is back", lambda: (lambda host: host["starts"] == 2 and host["ready"])(self.status()[1]))
+        self.transfer(0, 1, 5)
+
+    def test_keeper_that_is_silent(self):
+        self.ring("up", "--hosts", 2)
+        keeper = self.keeper()
+        guest = self.serve(1, "serve_udp")
+        os.kill(keeper, signal.SIGSTOP)
+        self.wait_until("the silent keeper is named", # it stops when its threads have taken the signal
+                        lambda: f"process {keeper}, which keeps the ring" in self.ring("doctor", check=False).stdout)
+        self.assertIn("was killed", self.ring("down").stderr)
+        self.assertEqual(guest.wait(timeout=LIMIT_S), -signal.SIGKILL)
+        self.assertIn("there is no ring", self.ring("status", check=False).stderr)
+
+    def test_rings_side_by_side(self):
+        """The same network on both, and the same ports: they do not see each other."""
+        first, second = self.name, self.name + "2"
+        digests = []
+        for self.name in (first, second):
+            self.ring("up", "--hosts", 2)
+        try:
+            servers = []
+            for self.name in (first, second):
+                servers.append(self.serve(1, "serve_tcp"))
+            for self.name in (first, second):
+                self.finish(self.on(0, "send_tcp", self.address(1), self.name, 20))
+            digests = [self.finish(server).strip() for server in servers]
+            self.assertLessEqual({first, second}, set(self.ring("list").stdout.split()))
+            self.ring("down")
+            self.name = first
+            self.assertNotIn(second, self.ring("list").stdout.split())
+            self.transfer(0, 1, 5)
+        finally:
+            for self.name in (second, first):
+                self.ring("down", check=False)
+        expected = []
+        for name in (first, second):
+            digest = hashlib.sha256()
+            for at in range(20):
+                digest.update(chunk(name, at))
+            expected.append(digest.hexdigest())
+        self.assertEqual(digests, expected)
+
+
+if __name__ == "__main__":
+    unittest.main()
