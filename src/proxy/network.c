@@ -7,7 +7,11 @@
  *
  * Order: frames of a flow keep theirs. A put of the network may overtake frames and be overtaken, so a request that
  * must not pass the puts of its PE (ORDERED, or with a signal) waits until they are done, and payload of an ORDERED put
- * travels in frames, in parts. */
+ * travels in frames, in parts.
+ *
+ * Acknowledgements: a put with a signal is mostly followed by a message of the PE that it wakes, and the
+ * acknowledgement travels with that. It goes alone when it has waited for PENDING_STEPS steps, when PENDING_MOST are
+ * pending, before the lane sleeps, or as soon as a request comes whose PE may be waiting. */
 #include "proxy/network.h"
 #include "base/assert.h"
 #include "base/log.h"
@@ -26,6 +30,10 @@
 #define FLOW_BYTES   65536u    /* waiting in a flow, before it takes no more requests; replies are always taken */
 #define SPIN_COUNT   4         /* looks at the network, each at least one system call, between two yields */
 #define LEAVE_NS     300000000 /* for the farewell of all hosts; a launcher stops their proxies at the same time */
+
+/* Of acknowledgements that wait for company. A PE that sends to several hosts must not run out of requests by it. */
+#define PENDING_STEPS 64
+#define PENDING_MOST  8
 
 enum open_state { OPEN_NONE, OPEN_UNTIL_ACK, OPEN_UNTIL_REPLY, OPEN_PUT, OPEN_GET };
 
@@ -53,6 +61,8 @@ struct flow {
     uint32_t told_sequence;
     uint32_t first_open, last_open; /* UNTIL_ACK, in order, as cookie + 1; 0: none */
     uint32_t open_count;            /* UNTIL_ACK and UNTIL_REPLY */
+    uint32_t pending_steps;         /* since an acknowledgement is pending */
+    bool is_ack_due;                /* now; else it may wait */
     bool is_busy;                   /* in the list of those that may have something to send */
     bool is_lost_told;
 };
@@ -69,6 +79,7 @@ struct network {
     uint32_t busy_count;
     uint32_t *put_counts; /* [local PE]: puts of the network under way */
     uint64_t busy_tracks; /* of the trace: slices of one track must not overlap */
+    bool is_arming;       /* the lane is about to sleep: what is pending goes now */
 };
 
 #define NETWORK_NAME_BYTES 24
@@ -186,12 +197,25 @@ static bool send_flow(struct network *network, uint32_t host)
     return true;
 }
 
+static bool has_pending_ack(const struct flow *flow)
+{
+    return flow->told_sequence != flow->executed_sequence;
+}
+
+/* Whether an acknowledgement goes now, alone or with what else waits for the host. */
+static bool acknowledges_now(const struct network *network, struct flow *flow)
+{
+    return has_pending_ack(flow) &&
+           (flow->is_ack_due || network->is_arming || flow->out_head != flow->out_tail ||
+            flow->executed_sequence - flow->told_sequence >= PENDING_MOST || ++flow->pending_steps >= PENDING_STEPS);
+}
+
 static void acknowledge(struct network *network, uint32_t host)
 {
     struct flow *flow = &network->flows[host];
-    if (flow->told_sequence == flow->executed_sequence)
-        return;
     flow->told_sequence = flow->executed_sequence;
+    flow->is_ack_due = false;
+    flow->pending_steps = 0;
     append(network,
            &(struct quoit_frame){.kind = QUOIT_FRAME_ACK,
                                  .source_host = (uint16_t)network->lane->layout->host,
@@ -200,17 +224,24 @@ static void acknowledge(struct network *network, uint32_t host)
            NULL);
 }
 
-static void send_all(struct network *network)
+/* Returns how many acknowledgements it has sent. */
+static uint32_t send_all(struct network *network)
 {
-    uint32_t kept_count = 0;
+    uint32_t kept_count = 0, told_count = 0;
     for (uint32_t i = 0; i < network->busy_count; i++) {
         uint32_t host = network->busy_hosts[i];
-        acknowledge(network, host);
-        network->flows[host].is_busy = !send_flow(network, host);
-        if (network->flows[host].is_busy)
+        struct flow *flow = &network->flows[host];
+        if (acknowledges_now(network, flow)) {
+            acknowledge(network, host);
+            told_count++;
+        }
+        bool has_sent = send_flow(network, host);
+        flow->is_busy = !has_sent || has_pending_ack(flow);
+        if (flow->is_busy)
             network->busy_hosts[kept_count++] = (uint16_t)host;
     }
     network->busy_count = kept_count;
+    return told_count;
 }
 
 /* Requests of local PEs */
@@ -387,6 +418,8 @@ static bool begin(struct network *network, uint64_t cookie, const struct quoit_f
     if ((is_ordered || frame->kind == QUOIT_FRAME_PUT_SIGNAL) && network->put_counts[frame->source_pe] > 0)
         return false;
     open->frame.token = (uint32_t)cookie;
+    if (frame->kind == QUOIT_FRAME_PUT_SIGNAL)
+        open->frame.flags |= QUOIT_FRAME_PATIENT;
     open->part_count = append_parts(network, &open->frame, lane->memory + lane->issued[cookie].data_offset);
     count_open(network, frame->dest_host, true);
     open->state = OPEN_UNTIL_REPLY;
@@ -547,7 +580,9 @@ static void respond(struct quoit_lane *lane, const struct quoit_frame *request, 
 {
     struct network *network = lane->state;
     if (!quoit_frame_needs_response(request->kind)) {
-        network->flows[request->source_host].executed_sequence++;
+        struct flow *flow = &network->flows[request->source_host];
+        flow->executed_sequence++;
+        flow->is_ack_due |= !(request->flags & QUOIT_FRAME_PATIENT);
         mark_busy(network, request->source_host);
         return;
     }
@@ -604,7 +639,11 @@ static uint32_t step(struct quoit_lane *lane)
         done_count += poll_pe(network, (lane->first_pe_turn + i) % local_count);
     lane->first_pe_turn = (lane->first_pe_turn + 1) % local_count;
     done_count += poll_outbox(network);
-    send_all(network);
+    uint32_t told_count = send_all(network);
+    if (network->is_arming) { /* what was sent since the network was armed may need progress */
+        network->is_arming = false;
+        done_count += told_count;
+    }
     return done_count;
 }
 
@@ -782,6 +821,7 @@ static void close(struct quoit_lane *lane)
 static void arm(struct quoit_lane *lane)
 {
     struct network *network = lane->state;
+    network->is_arming = true;
     quoit_network_sleep_arm(network->sleep);
 }
 

@@ -478,6 +478,90 @@ static void test_a_request_is_acknowledged_once(void **state)
     close_world(&world);
 }
 
+/* A word with a signal comes from the other host, the number-th request. */
+static void hand_in_patient(struct world *world, uint32_t number)
+{
+    const struct quoit_frame put = {.kind = QUOIT_FRAME_PUT_SIGNAL,
+                                    .flags = QUOIT_FRAME_PATIENT,
+                                    .source_host = 1,
+                                    .size = WORD_BYTES,
+                                    .bytes = WORD_BYTES,
+                                    .offset = world->layout.segment_heap,
+                                    .operand = number,
+                                    .operand2 = world->layout.segment_heap + WORD_BYTES,
+                                    .flow_sequence = number};
+    hand_in(world, &put, message_bytes(&put));
+    assert_int_equal(world->lane.status, QUOIT_OK);
+    assert_memory_equal(world->memory + quoit_layout_segment(&world->layout, 0) + put.operand2, &put.operand,
+                        WORD_BYTES);
+}
+
+/* The last message is an acknowledgement alone, of all up to `sequence`. */
+static void check_told(const struct world *world, uint32_t sent_count, uint32_t sequence)
+{
+    assert_int_equal(world->net.sent_count, sent_count);
+    assert_int_equal(world->net.sent_bytes, QUOIT_FRAME_BYTES);
+    assert_int_equal(sent_frame(world, 0).kind, QUOIT_FRAME_ACK);
+    assert_int_equal(sent_frame(world, 0).flow_sequence, sequence);
+}
+
+static void test_a_patient_acknowledgement_travels_in_company(void **state)
+{
+    struct world world;
+    (void)state;
+    open_world(&world);
+    hand_in_patient(&world, 1);
+    assert_int_equal(world.net.sent_count, 0);
+    assert_false(quoit_lane_is_quiescent(&world.lane));
+    submit(&world, 0,
+           (struct quoit_frame){
+               .kind = QUOIT_FRAME_PUT_SIGNAL, .size = WORD_BYTES, .operand2 = world.layout.segment_heap});
+    step(&world);
+    assert_int_equal(world.net.sent_count, 1);
+    assert_int_equal(world.net.sent_bytes, 2 * QUOIT_FRAME_BYTES);
+    assert_int_equal(sent_frame(&world, 0).kind, QUOIT_FRAME_PUT_SIGNAL);
+    assert_int_equal(sent_frame(&world, 0).flags, QUOIT_FRAME_PATIENT);
+    assert_int_equal(sent_frame(&world, QUOIT_FRAME_BYTES).kind, QUOIT_FRAME_ACK);
+    assert_int_equal(sent_frame(&world, QUOIT_FRAME_BYTES).flow_sequence, 1);
+    acknowledge(&world, 1);
+    assert_int_equal(world.net.sent_count, 1);
+    assert_true(quoit_lane_is_quiescent(&world.lane));
+    close_world(&world);
+}
+
+/* Where there is no company it goes alone: after a while, when more are pending, before a sleep, and with that of a
+ * request that does not wait, which asks for it. */
+static void test_a_patient_acknowledgement_is_not_forgotten(void **state)
+{
+    struct world world;
+    uint32_t step_count = 0, sequence = 1;
+    (void)state;
+    open_world(&world);
+    hand_in_patient(&world, sequence);
+    while (world.net.sent_count == 0) {
+        assert_in_range(++step_count, 1, 1000);
+        step(&world);
+    }
+    check_told(&world, 1, sequence);
+    while (world.net.sent_count == 1) {
+        assert_in_range(sequence, 1, QUOIT_REQUESTS_A_CHANNEL / 2);
+        hand_in_patient(&world, ++sequence);
+    }
+    check_told(&world, 2, sequence);
+    hand_in_patient(&world, ++sequence);
+    assert_int_equal(world.net.sent_count, 2);
+    world.lane.engine->arm(&world.lane);
+    assert_int_not_equal(world.lane.engine->step(&world.lane), 0); /* the network may have more to do now */
+    check_told(&world, 3, sequence);
+    assert_int_equal(world.lane.engine->step(&world.lane), 0);
+    hand_in_patient(&world, ++sequence);
+    assert_int_equal(world.net.sent_count, 3);
+    const struct quoit_frame asks = {.kind = QUOIT_FRAME_PUT, .source_host = 1, .flow_sequence = ++sequence};
+    hand_in(&world, &asks, message_bytes(&asks));
+    check_told(&world, 4, sequence);
+    close_world(&world);
+}
+
 /* A frame whose payload has landed already brings none, whatever it says of its length. */
 static void test_nothing_is_read_behind_a_landed_frame(void **state)
 {
@@ -723,6 +807,8 @@ int main(void)
         cmocka_unit_test(test_a_put_that_is_refused),
         cmocka_unit_test(test_an_acknowledgement_does_not_go_back),
         cmocka_unit_test(test_a_request_is_acknowledged_once),
+        cmocka_unit_test(test_a_patient_acknowledgement_travels_in_company),
+        cmocka_unit_test(test_a_patient_acknowledgement_is_not_forgotten),
         cmocka_unit_test(test_nothing_is_read_behind_a_landed_frame),
         cmocka_unit_test(test_pes_take_turns),
         cmocka_unit_test(test_a_message_to_a_host_that_leaves),

@@ -7,7 +7,7 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "frames are little-endian and used in place");
 
-#define KNOWN_FLAGS  (QUOIT_FRAME_LANDED | QUOIT_FRAME_RIGHT | QUOIT_FRAME_ORDERED)
+#define KNOWN_FLAGS  (QUOIT_FRAME_LANDED | QUOIT_FRAME_RIGHT | QUOIT_FRAME_ORDERED | QUOIT_FRAME_PATIENT)
 #define SIGNAL_BYTES 8u
 
 static bool is_range_inside(uint64_t offset, uint64_t bytes, uint64_t segment_bytes)

@@ -16,7 +16,7 @@
 #include "base/status.h"
 
 #define QUOIT_FRAME_BYTES      64
-#define QUOIT_WIRE_VERSION     7
+#define QUOIT_WIRE_VERSION     8
 #define QUOIT_STRIDE_SIZE_MAX  16 /* bytes of a strided element */
 #define QUOIT_CHUNK_BYTES_MAX  (1u << 20)
 #define QUOIT_MESSAGE_PORTS    16    /* destinations of a MESSAGE on a host */
@@ -71,10 +71,12 @@ enum quoit_amo {
  * RIGHT: the request goes right while all links are up; the bit names the flow, also when a link is down and the frame
  *   travels left. A reply names the flow of its request.
  * ORDERED: the payload must not land, because a fence precedes the request and earlier requests may not be executed
- * yet, or because it is a retransmission and may already be executed. */
+ * yet, or because it is a retransmission and may already be executed.
+ * PATIENT: the acknowledgement may wait for another message to the same host. On networks only. */
 #define QUOIT_FRAME_LANDED  0x01u
 #define QUOIT_FRAME_RIGHT   0x02u
 #define QUOIT_FRAME_ORDERED 0x04u
+#define QUOIT_FRAME_PATIENT 0x08u
 
 struct quoit_frame {
     uint64_t sequence; /* of the queue; written last */

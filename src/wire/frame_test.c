@@ -279,7 +279,7 @@ static bool model(const struct quoit_frame *f, enum quoit_class class, const str
         return false;
     if (f->kind == 13 && !model_updates(f, limits))
         return false;
-    if (f->flags > 7 || (!is_put && (f->flags & 1)))
+    if (f->flags > 15 || (!is_put && (f->flags & 1)))
         return false;
     if (moves && f->bytes > limits->chunk_bytes)
         return false;
@@ -327,7 +327,7 @@ static void make_frame(struct quoit_prng *prng, struct quoit_frame *f, const str
                                              : f->kind == QUOIT_FRAME_MESSAGE  ? 18
                                                                                : 8);
     f->size = sizes[quoit_prng_choose(prng, 8)];
-    f->flags = (uint8_t)(quoit_prng_choose(prng, 8) ? QUOIT_FRAME_RIGHT : quoit_prng_choose(prng, 9));
+    f->flags = (uint8_t)(quoit_prng_choose(prng, 8) ? QUOIT_FRAME_RIGHT : quoit_prng_choose(prng, 17));
     f->source_host = (uint16_t)quoit_prng_choose(prng, 3);
     f->dest_host = (uint16_t)((f->source_host + 1 + quoit_prng_choose(prng, 2)) % 3);
     f->source_pe = (uint16_t)quoit_prng_choose(prng, pe_counts[f->source_host]);
@@ -363,7 +363,7 @@ static void spoil_one_field(struct quoit_prng *prng, struct quoit_frame *f, cons
         f->size = (uint8_t)odd_number(prng, 16);
         break;
     case 3:
-        f->flags = (uint8_t)odd_number(prng, 7);
+        f->flags = (uint8_t)odd_number(prng, 15);
         break;
     case 4:
         f->source_host = (uint16_t)odd_number(prng, limits->host_count);

@@ -62,6 +62,12 @@ static bool has_completions(struct quoit_channel_end *end)
 
 #define NO_INDEX UINT16_MAX
 
+static void forget_last(struct quoit_channel_end *end, uint32_t host)
+{
+    atomic_fetch_sub_explicit(&end->patient_count, end->last[host].is_patient, memory_order_relaxed);
+    end->last[host].is_open = end->last[host].is_patient = false;
+}
+
 /* Frees a finished request (NO_INDEX: none) and takes the next completed one; NO_INDEX: none. */
 static uint16_t next_complete(struct quoit_channel_end *end, uint16_t finished)
 {
@@ -69,8 +75,8 @@ static uint16_t next_complete(struct quoit_channel_end *end, uint16_t finished)
     pthread_mutex_lock(&end->lock);
     if (finished != NO_INDEX) {
         const struct quoit_pending *pending = &end->pending[finished];
-        if (pending->is_many && end->many[pending->many_host].index == finished)
-            end->many[pending->many_host].is_open = false;
+        if (end->last && end->last[pending->dest_host].index == finished)
+            forget_last(end, pending->dest_host);
         quoit_assert(end->free_count < QUOIT_REQUESTS_A_CHANNEL);
         end->free[end->free_count++] = finished;
     }
@@ -113,8 +119,8 @@ enum quoit_status quoit_channel_open_all(struct quoit_ring_engine *ring)
         struct quoit_channel_end *end = &ring->channels[lane];
         pthread_mutex_init(&end->lock, NULL);
         if (lane >= self->layout.link_lane_count) {
-            end->many = calloc(self->layout.job.host_count, sizeof *end->many);
-            if (!end->many)
+            end->last = calloc(self->layout.job.host_count, sizeof *end->last);
+            if (!end->last)
                 return QUOIT_NO_MEMORY;
         }
         end->shared = quoit_memory_channel(&self->layout, self->memory, self->local, lane);
@@ -130,7 +136,7 @@ void quoit_channel_close_all(struct quoit_ring_engine *ring)
 {
     for (uint32_t lane = 0; lane < ring->engine.self->layout.lane_count && ring->channels; lane++) {
         pthread_mutex_destroy(&ring->channels[lane].lock);
-        free(ring->channels[lane].many);
+        free(ring->channels[lane].last);
     }
     free(ring->channels);
 }
@@ -251,6 +257,7 @@ void quoit_channel_take_part(struct quoit_context *context, const struct quoit_p
     struct quoit_channel_end *end = &ring->channels[wait.lane];
     struct quoit_slot *slot = slot_out;
     slot->end = end;
+    slot->peer = peer;
     slot->lane = wait.lane;
     slot->index = wait.index;
     slot->request = &end->shared->requests[slot->index];
@@ -265,6 +272,7 @@ void quoit_channel_take_part(struct quoit_context *context, const struct quoit_p
     slot->request->data_offset = slot->staging_offset;
     slot->request->spread = own->spread;
     slot->pending->context = context;
+    slot->pending->dest_host = peer->host;
     slot->pending->is_relayed = own->window_bytes != 0;
     slot->pending->side = own->side;
     slot->pending->is_off_lane = (part & (own->lane_count - 1u)) != 0;
@@ -285,6 +293,21 @@ static void begin_trace(struct quoit_ring_engine *ring, struct quoit_slot *slot,
         .bytes = frame->bytes,
         .pe = quoit_job_config_first_pe(&ring->engine.self->layout.job, frame->dest_host) + frame->dest_pe,
     };
+}
+
+static void remember_last(struct quoit_channel_end *end, const struct quoit_slot *slot, uint32_t mark)
+{
+    const struct quoit_frame *frame = &slot->request->frame;
+    uint32_t host = slot->pending->dest_host;
+    forget_last(end, host);
+    end->last[host] = (struct quoit_last){.context = slot->pending->context,
+                                          .peer = slot->peer,
+                                          .mark = mark,
+                                          .bytes = frame->bytes,
+                                          .index = slot->index,
+                                          .is_open = frame->kind == QUOIT_FRAME_PUT_MANY,
+                                          .is_patient = frame->kind == QUOIT_FRAME_PUT_SIGNAL};
+    atomic_fetch_add_explicit(&end->patient_count, end->last[host].is_patient, memory_order_relaxed);
 }
 
 void quoit_channel_submit(struct quoit_ring_engine *ring, struct quoit_slot *slot)
@@ -309,12 +332,8 @@ void quoit_channel_submit(struct quoit_ring_engine *ring, struct quoit_slot *slo
         atomic_fetch_add_explicit(&ring->direct[pending->side].relayed_count, 1, memory_order_relaxed);
     }
     pthread_mutex_lock(&end->lock);
-    if (end->many)
-        end->many[slot->request->frame.dest_host] = (struct quoit_many){.context = pending->context,
-                                                                        .mark = mark,
-                                                                        .bytes = slot->request->frame.bytes,
-                                                                        .index = slot->index,
-                                                                        .is_open = pending->is_many};
+    if (end->last)
+        remember_last(end, slot, mark);
     uint32_t tail = atomic_load_explicit(&end->shared->submit_tail, memory_order_relaxed);
     end->shared->submit[tail % QUOIT_REQUESTS_A_CHANNEL] = slot->index;
     atomic_store_explicit(&end->shared->submit_tail, tail + 1,
@@ -331,7 +350,7 @@ bool quoit_channel_packs(const struct quoit_peer *peer, size_t bytes)
 {
     const struct quoit_ring_engine *ring = quoit_ring_engine_of(peer);
     const struct quoit_ring_peer *own = peer->of_engine;
-    return ring->channels[own->first_lane].many && bytes > 0 && bytes <= PACKED_BYTES_MAX &&
+    return ring->channels[own->first_lane].last && bytes > 0 && bytes <= PACKED_BYTES_MAX &&
            quoit_frame_put_bytes((uint32_t)bytes) <= ring->engine.self->layout.job.chunk_bytes;
 }
 
@@ -350,18 +369,18 @@ static bool append(struct quoit_ring_engine *ring, uint32_t lane, struct quoit_c
     const uint32_t most = chunk_bytes < QUOIT_MANY_BYTES_MAX ? chunk_bytes : QUOIT_MANY_BYTES_MAX;
     struct quoit_channel_end *end = &ring->channels[lane];
     pthread_mutex_lock(&end->lock);
-    struct quoit_many *many = &end->many[peer->host];
-    uint32_t before = many->bytes;
-    bool is_open = many->is_open && many->context == context && before + bytes <= most &&
-                   many->mark == atomic_load_explicit(&context->ring.last_mark, memory_order_relaxed);
+    struct quoit_last *last = &end->last[peer->host];
+    uint32_t before = last->bytes;
+    bool is_open = last->is_open && last->context == context && before + bytes <= most &&
+                   last->mark == atomic_load_explicit(&context->ring.last_mark, memory_order_relaxed);
     if (is_open) {
-        char *staging = self->memory + quoit_layout_staging(&self->layout, self->local, lane, many->index);
+        char *staging = self->memory + quoit_layout_staging(&self->layout, self->local, lane, last->index);
         memcpy(staging + before, packed, bytes);
         is_open = atomic_compare_exchange_strong_explicit(
-            &end->shared->requests[many->index].many_bytes, &before, before + bytes,
+            &end->shared->requests[last->index].many_bytes, &before, before + bytes,
             memory_order_release /* pairs with the proxy's taking */, memory_order_relaxed);
-        many->bytes += bytes;
-        many->is_open = is_open;
+        last->bytes += bytes;
+        last->is_open = is_open;
     }
     pthread_mutex_unlock(&end->lock);
     return is_open;
@@ -384,8 +403,34 @@ void quoit_channel_put_many(struct quoit_context *context, const struct quoit_pe
     slot.request->frame.bytes = whole;
     slot.request->frame.offset = offset;
     atomic_store_explicit(&slot.request->many_bytes, whole, memory_order_relaxed);
-    slot.pending->is_many = true;
-    slot.pending->many_host = peer->host;
     memcpy(slot.staging, &packed, whole);
     quoit_channel_submit(ring, &slot);
+}
+
+/* The last request to the host is one of the context whose acknowledgement may be waiting; NULL: it is not. */
+static const struct quoit_peer *patient_peer(struct quoit_channel_end *end, const struct quoit_context *context,
+                                             uint32_t host)
+{
+    pthread_mutex_lock(&end->lock);
+    const struct quoit_last *last = &end->last[host];
+    const struct quoit_peer *peer = last->is_patient && last->context == context ? last->peer : NULL;
+    pthread_mutex_unlock(&end->lock);
+    return peer;
+}
+
+void quoit_channel_hurry(struct quoit_ring_engine *ring, struct quoit_context *context)
+{
+    const struct quoit_layout *layout = &ring->engine.self->layout;
+    struct quoit_channel_end *end = &ring->channels[layout->lane_count - 1]; /* that of a network is the last */
+    if (!end->last || atomic_load_explicit(&end->patient_count, memory_order_relaxed) == 0)
+        return;
+    for (uint32_t host = 0; host < layout->job.host_count; host++) {
+        const struct quoit_peer *peer = patient_peer(end, context, host);
+        if (!peer)
+            continue;
+        struct quoit_slot slot;
+        quoit_channel_take(context, peer, &slot);
+        slot.request->frame.kind = QUOIT_FRAME_PUT;
+        quoit_channel_submit(ring, &slot);
+    }
 }

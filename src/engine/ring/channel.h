@@ -15,10 +15,11 @@
 /* A request slot being filled. */
 struct quoit_slot {
     struct quoit_channel_end *end;
+    const struct quoit_peer *peer;
     uint32_t lane;
     uint16_t index;
     struct quoit_request *request; /* zeroed but for what take fills in: dest_host, dest_pe, source_pe, spread */
-    struct quoit_pending *pending; /* zeroed but for context, is_relayed, side and is_off_lane */
+    struct quoit_pending *pending; /* zeroed but for what take fills in */
     char *staging;                 /* chunk_bytes */
     uint64_t staging_offset;       /* its memory offset */
 };
@@ -41,6 +42,10 @@ bool quoit_channel_packs(const struct quoit_peer *peer, size_t bytes);
  * as many as come while the proxy is busy with the last. */
 void quoit_channel_put_many(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset,
                             const void *source, size_t bytes);
+/* Before a wait for all requests of a context: over a network the acknowledgement of a put with a signal waits for
+ * other messages, so a request without bytes, whose acknowledgement is that of all before it too, follows to each host
+ * where such a put is the last. */
+void quoit_channel_hurry(struct quoit_ring_engine *ring, struct quoit_context *context);
 /* Submits the filled request to the proxy. */
 void quoit_channel_submit(struct quoit_ring_engine *ring, struct quoit_slot *slot);
 /* Reaps all completions, on all lanes. */

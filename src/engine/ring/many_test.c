@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: small puts share a request as long as that changes no order: none joins one that the proxy has taken, that
  * another request to the same host follows, that a fence precedes, or that belongs to another context or, by now, to
- * another host. Method: one PE of a job over a network; the test is its proxy, and reads what was submitted. */
-#include "engine/ring/ring_engine.h"
+ * another host. Who waits for puts with signals asks for their acknowledgements, once a host. Method: one PE of a job
+ * over a network; the test is its proxy, and reads what was submitted. */
+#include "engine/ring/channel.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +13,8 @@
 #include <sys/mman.h>
 
 #include <cmocka.h>
+
+#include "env/clock.h"
 
 #define HOST_COUNT 3u
 #define PE_COUNT   6u
@@ -280,15 +283,98 @@ static void test_small_chunks(void **state)
     }
 }
 
-/* A put with a signal, in one request: what goes before its last chunk is nothing. */
-static void test_a_signal(void **state)
+static void put_signal(struct quoit_context *context, uint32_t pe, size_t bytes)
 {
     const struct quoit_signal signal = {.offset = test.heap, .value = 1, .op = QUOIT_AMO_SET};
     const uint64_t word = 1;
+    test.engine->ops->put_signal(context, &test.peers[pe], test.heap + 8, bytes ? &word : NULL, bytes, &signal, false);
+}
+
+/* A put with a signal, in one request: what goes before its last chunk is nothing. Nor is there more without data. */
+static void test_a_signal(void **state)
+{
     (void)state;
-    test.engine->ops->put_signal(&test.context, &test.peers[2], test.heap + 8, &word, sizeof word, &signal, false);
+    for (uint32_t i = 0; i < 2; i++) {
+        put_signal(&test.context, 2, i * sizeof(uint64_t));
+        assert_int_equal(submit_count(), i + 1);
+        assert_int_equal(request(i)->frame.kind, QUOIT_FRAME_PUT_SIGNAL);
+        assert_int_equal(request(i)->frame.bytes, i * sizeof(uint64_t));
+    }
+}
+
+static struct quoit_ring_engine *ring(void)
+{
+    return (struct quoit_ring_engine *)test.engine;
+}
+
+static void hurry(void)
+{
+    quoit_channel_hurry(ring(), &test.context);
+}
+
+/* The number-th request asks for acknowledgements, of that host. */
+static void check_asks(uint32_t number, uint32_t pe)
+{
+    assert_int_equal(request(number)->frame.kind, QUOIT_FRAME_PUT);
+    assert_int_equal(request(number)->frame.bytes, 0);
+    assert_int_equal(request(number)->frame.dest_host, test.peers[pe].host);
+}
+
+static void test_who_waits_asks(void **state)
+{
+    (void)state;
+    put_signal(&test.context, 2, 0);
+    put_signal(&test.context, 2, 0);
+    put_signal(&test.context, 4, 0);
+    assert_int_equal(submit_count(), 3);
+    hurry();
+    assert_int_equal(submit_count(), 5);
+    check_asks(3, 2);
+    check_asks(4, 4);
+    assert_int_equal(atomic_load(&test.context.ring.outstanding_count), 5);
+    assert_int_equal(atomic_load(&ring()->channels[0].patient_count), 0);
+    hurry(); /* it is asked for already */
+    assert_int_equal(submit_count(), 5);
+    put_signal(&test.context, 2, 0);
+    put(3); /* its own acknowledgement comes at once */
+    put_signal(&test.other_context, 4, 0);
+    hurry();
+    assert_int_equal(submit_count(), 8);
+}
+
+/* Nothing is asked for once it has come. */
+static void test_who_waits_for_nothing_asks_nothing(void **state)
+{
+    (void)state;
+    put_signal(&test.context, 2, 0);
+    complete(0);
+    quoit_channel_reap(ring());
+    hurry();
     assert_int_equal(submit_count(), 1);
-    assert_int_equal(request(0)->frame.kind, QUOIT_FRAME_PUT_SIGNAL);
+}
+
+/* What the proxy completes once it was asked. */
+static void *respond(void *unused)
+{
+    (void)unused;
+    while (submit_count() < 2)
+        quoit_clock_sleep_ns(100000);
+    complete(0);
+    complete(1);
+    quoit_park_wake(&test.self.shared->park);
+    return NULL;
+}
+
+static void test_quiet_asks(void **state)
+{
+    pthread_t proxy;
+    (void)state;
+    put_signal(&test.context, 2, 0);
+    assert_int_equal(pthread_create(&proxy, NULL, respond, NULL), 0);
+    test.engine->ops->quiet(test.engine, &test.context);
+    assert_int_equal(pthread_join(proxy, NULL), 0);
+    assert_int_equal(submit_count(), 2);
+    check_asks(1, 2);
 }
 
 /* The slot of a request that is done is used again, for another host and with as many bytes. */
@@ -321,6 +407,9 @@ int main(void)
         TEST(test_sizes),
         TEST(test_a_slot_that_is_used_again),
         TEST(test_a_signal),
+        TEST(test_who_waits_asks),
+        TEST(test_who_waits_for_nothing_asks_nothing),
+        TEST(test_quiet_asks),
         cmocka_unit_test_setup_teardown(test_small_chunks, open_small, close_test),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

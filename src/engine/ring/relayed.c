@@ -171,7 +171,7 @@ void quoit_relayed_put_signal(struct quoit_context *context, const struct quoit_
     const struct quoit_self *self = peer->engine->self;
     uint32_t chunk_bytes = self->layout.job.chunk_bytes;
     /* The signal travels with the last chunk, on the lane that keeps the chunks in order. */
-    size_t before = (bytes - 1) / chunk_bytes * chunk_bytes;
+    size_t before = bytes == 0 ? 0 : (bytes - 1) / chunk_bytes * chunk_bytes;
     quoit_relayed_put(context, peer, offset, source, before,
                       (struct quoit_put_manner){.is_nbi = is_nbi, .keeps_lane = true});
     struct quoit_slot slot;
@@ -183,7 +183,8 @@ void quoit_relayed_put_signal(struct quoit_context *context, const struct quoit_
     slot.request->frame.offset = offset + before;
     slot.request->frame.operand = signal->value;
     slot.request->frame.operand2 = signal->offset;
-    memcpy(slot.staging, (const char *)source + before, bytes - before);
+    if (bytes != 0)
+        memcpy(slot.staging, (const char *)source + before, bytes - before);
     quoit_channel_submit(ring, &slot);
 }
 

@@ -126,8 +126,9 @@ static void put_signal(struct quoit_context *context, const struct quoit_peer *p
 {
     const struct quoit_atomic update = {
         .op = signal->op, .size = 8, .offset = signal->offset, .operand = signal->value};
-    if (bytes != 0 &&
-        (!quoit_direct_reaches(peer, offset, bytes) || !quoit_direct_put(context, peer, offset, source, bytes))) {
+    if (quoit_ring_has_network_to(peer) ||
+        (bytes != 0 &&
+         (!quoit_direct_reaches(peer, offset, bytes) || !quoit_direct_put(context, peer, offset, source, bytes)))) {
         quoit_relayed_put_signal(context, peer, offset, source, bytes, signal, is_nbi);
         return;
     }
@@ -163,8 +164,10 @@ static void quiet(struct quoit_engine *engine, struct quoit_context *context)
         return;
     }
     quoit_guest_complete(ring, context);
-    if (atomic_load_explicit(&context->ring.outstanding_count, memory_order_acquire) != 0)
+    if (atomic_load_explicit(&context->ring.outstanding_count, memory_order_acquire) != 0) {
+        quoit_channel_hurry(ring, context);
         quoit_channel_wait64(ring, &context->ring.outstanding_count);
+    }
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
         uint64_t sequence = atomic_load_explicit(&context->ring.posted[side], memory_order_relaxed);
         if (atomic_load_explicit(&ring->direct[side].known, memory_order_acquire) < sequence)

@@ -26,8 +26,7 @@ struct quoit_pending {
     struct quoit_context *context;
     bool is_relayed;    /* counted in relayed_count, and in that of `side` */
     bool is_off_lane;   /* counted in off_lane_count */
-    bool is_many;       /* a PUT_MANY, */
-    uint16_t many_host; /* to this host */
+    uint16_t dest_host;
     uint8_t side;       /* enum quoit_side */
     void *destination;  /* a get into private memory: where the staging chunk is copied at reaping; NULL: nothing */
     uint32_t bytes;
@@ -38,19 +37,22 @@ struct quoit_pending {
     uint32_t result_bytes;        /* how many bytes of it */
 };
 
-/* The last request to one host, if it is a PUT_MANY to which more puts may be added. */
-struct quoit_many {
+/* The last request to one host, until it is done. */
+struct quoit_last {
     struct quoit_context *context;
-    uint32_t mark; /* the context's last fence */
+    const struct quoit_peer *peer; /* of the host */
+    uint32_t mark;                 /* the context's last fence */
     uint32_t bytes;
-    uint16_t index; /* of the request */
-    bool is_open;
+    uint16_t index;  /* of the request */
+    bool is_open;    /* a PUT_MANY to which more puts may be added */
+    bool is_patient; /* a put with a signal: its acknowledgement may be waiting for company */
 };
 
 /* The PE's end of one channel. */
 struct quoit_channel_end {
     pthread_mutex_t lock;    /* between threads of this process; never held while user memory is accessed */
-    struct quoit_many *many; /* [host_count], of the lane of a network; NULL: puts are not packed */
+    struct quoit_last *last; /* [host_count], of the lane of a network; NULL: of another */
+    _Atomic uint32_t patient_count; /* of these */
     struct quoit_channel *shared;
     _Atomic uint32_t complete_head;
     uint32_t free_count;
@@ -87,6 +89,13 @@ struct quoit_ring_engine {
 static inline struct quoit_ring_engine *quoit_ring_engine_of(const struct quoit_peer *peer)
 {
     return (struct quoit_ring_engine *)peer->engine;
+}
+
+/* Whether a network reaches the peer. */
+static inline bool quoit_ring_has_network_to(const struct quoit_peer *peer)
+{
+    const struct quoit_ring_peer *own = peer->of_engine;
+    return own->first_lane == peer->engine->self->layout.link_lane_count;
 }
 
 /* direct.c: puts through the window. */
