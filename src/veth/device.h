@@ -60,6 +60,7 @@ struct quoit_veth {
     struct quoit_veth_macs macs;
     struct quoit_veth_topology topology;
     pthread_mutex_t topology_lock;
+    _Atomic uint64_t topology_ns;                       /* when it changed last */
     _Atomic bool is_topology_pending[QUOIT_SIDE_COUNT]; /* the neighbour lacks the latest table */
     struct quoit_veth_frame topology_frame;             /* the receiver's of channel 0 */
     int stop_fd;

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "env/clock.h"
 
-#define ROUTE_LIMIT_NS   1000000000u /* after which a frame without a route or without room is dropped */
+#define ROUTE_LIMIT_NS   1000000000u /* after which a frame without room is dropped, and those for a host cut off */
 #define ROUTE_NAP_NS     1000000u
 #define STRAIGHT_RUN_MAX 64u
 
@@ -47,6 +47,14 @@ static enum quoit_status send_waiting(struct quoit_veth_channel *channel, enum q
     return status;
 }
 
+/* A host that is cut off may be back in a moment. For longer than the limit no frame waits for it, since those behind,
+ * to other hosts, wait too. */
+static bool is_cut_off_for_long(const struct quoit_veth *veth)
+{
+    uint64_t changed_ns = atomic_load_explicit(&veth->topology_ns, memory_order_relaxed), now_ns = quoit_clock_now_ns();
+    return now_ns > changed_ns && now_ns - changed_ns > ROUTE_LIMIT_NS;
+}
+
 static bool send_to_host(struct quoit_veth_channel *channel, uint32_t dest)
 {
     struct quoit_veth *veth = channel->veth;
@@ -55,6 +63,8 @@ static bool send_to_host(struct quoit_veth_channel *channel, uint32_t dest)
         struct quoit_veth_route route = quoit_veth_route_to(&veth->topology, dest);
         header->dest = (uint16_t)dest;
         header->hops = (uint16_t)route.hops;
+        if (route.hops == 0 && is_cut_off_for_long(veth))
+            return false;
         enum quoit_status status =
             route.hops == 0 ? QUOIT_LINK_DOWN : send_waiting(channel, route.side, &channel->outgoing->is_kept);
         if (status == QUOIT_OK)

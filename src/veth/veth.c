@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "env/clock.h"
 #include "host/doorbells.h"
 #include "veth/tap.h"
 
@@ -66,6 +67,8 @@ void quoit_veth_update_topology(struct quoit_veth *veth, const uint32_t *words, 
     for (uint32_t link = 0; link < count; link++)
         has_changed |= quoit_veth_merge(&veth->topology, link, words[link]);
     has_changed |= see_own_links(veth);
+    if (has_changed)
+        atomic_store_explicit(&veth->topology_ns, quoit_clock_now_ns(), memory_order_relaxed);
     pthread_mutex_unlock(&veth->topology_lock);
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT && has_changed; side++)
         atomic_store(&veth->is_topology_pending[side], true);

@@ -6,8 +6,10 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import unittest
 
+import frames
 import scenario
 from frames import chunk
 from net import LIMIT_S, PATIENCE_S, QUOIT, Ring
@@ -76,6 +78,21 @@ class Trouble(Ring):
         self.transfer(0, 1, 10)
         self.ring("mend", 0)
         self.wait_for("its links are up", lambda: self.status_of_links() == {"up"})
+
+    def test_host_that_is_cut_off(self):
+        """What is sent to it does not hold up what is for others."""
+        self.ring("up", "--hosts", 4)
+        server = self.serve(1, "serve_udp")
+        lost = self.status()[0]["lost_frames"]
+        shouter = subprocess.Popen([QUOIT, "ring", "exec", "--ring", self.name, "0", "--", sys.executable, frames.__file__, "shed", "udp",
+                                    self.address(2), "1000000", "100", "1"], stdout=subprocess.DEVNULL)
+        self.children.append(shouter)
+        self.wait_for("host 2 is spoken to", lambda: self.status()[2]["received_frames"] > 10)
+        for link in (1, 2):
+            self.ring("cut", link)
+        self.wait_for("its frames are lost at once", lambda: self.status()[0]["lost_frames"] > lost + 50)
+        self.finish(self.on(0, "ask_udp", self.address(1), 1))
+        server.kill()
 
     def test_what_the_caller_leaves_to_it(self):
         """Closed streams, SIGCHLD ignored, and a pipe, of which the ring keeps none."""
