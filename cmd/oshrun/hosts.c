@@ -354,9 +354,12 @@ static int serve(struct job *job, struct host *host, int memory_or_start_fd, int
         .on_cut_off = tell_cut_off,
         .on_ready_arg = &fds[READY],
     };
-    for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
+    for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        uint32_t link = side == QUOIT_RIGHT ? host->index : hosts_neighbour(job, host->index, QUOIT_LEFT);
+        config.is_down[side] = job->plan->has_ring && (job->plan->cut_links >> link & 1);
         config.ports[side] =
             (struct quoit_port_config){.driver = job->driver, .memory = {memory, bytes}, .endpoint = &ends[side]};
+    }
     network.ready_fd = fds[READY];
     if (network_is_used(job)) {
         join_network(job, host->index, &network);

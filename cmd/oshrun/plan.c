@@ -224,6 +224,7 @@ static int find_ring(struct plan *plan)
     if (status != QUOIT_OK)
         return bad_usage("--ring: the ring %s does not answer: %s", name, quoit_status_text(status));
     plan->ring = list.ring;
+    plan->cut_links = list.cut_links;
     plan->has_ring = true;
     return PLAN_GO_ON;
 }

@@ -53,6 +53,7 @@ struct plan {
     bool has_ring;            /* --ring: */
     char ring_path[QUOIT_SHARE_PATH_BYTES];
     struct quoit_share_config ring;
+    uint64_t cut_links; /* of the ring, one bit per link */
 };
 
 /* Reads the command line and the environment, including -x. PLAN_GO_ON, or the status to end with: an error was

@@ -22,6 +22,7 @@ struct side {
     uint32_t epoch;      /* of the link: proposed in PROPOSED, agreed from CLEAN on */
     struct quoit_holddown holddown;
     bool is_flapping_reported;
+    bool is_expected_down; /* by start() */
     uint64_t doorbells;    /* bits of the client */
     uint64_t control;      /* the service's own bit; 0: none */
     uint64_t peer_control; /* the neighbour's; 0: none, or not told yet */
@@ -280,17 +281,27 @@ static bool step_sides(struct quoit_service *service)
     return has_moved;
 }
 
-static bool both_are_up(const struct quoit_service *service)
+static bool is_awaited(const struct side *side)
 {
-    return quoit_link_state_of(service->sides[QUOIT_LEFT].record) == QUOIT_LINK_STATE_UP &&
-           quoit_link_state_of(service->sides[QUOIT_RIGHT].record) == QUOIT_LINK_STATE_UP;
+    return !side->is_expected_down && quoit_link_state_of(side->record) != QUOIT_LINK_STATE_UP;
+}
+
+void quoit_service_expect_down(struct quoit_service *service, enum quoit_side index)
+{
+    struct side *side = &service->sides[index];
+    quoit_assert(service->has_client && service->client.has_failover);
+    side->is_expected_down = true;
+    side->epoch = 1;
+    atomic_store(&side->record->peer_doorbells, side->doorbells);
+    atomic_store_explicit(&side->record->target, QUOIT_LINK_TARGET(side->epoch, false), memory_order_release);
 }
 
 enum quoit_status quoit_service_start(struct quoit_service *service, uint64_t timeout_ns)
 {
     uint64_t deadline_ns = quoit_clock_now_ns() + timeout_ns;
     quoit_assert(service->has_client);
-    while (!both_are_up(service) && service->status == QUOIT_OK) {
+    while ((is_awaited(&service->sides[QUOIT_LEFT]) || is_awaited(&service->sides[QUOIT_RIGHT])) &&
+           service->status == QUOIT_OK) {
         bool has_moved = step_sides(service);
         if (!has_moved && quoit_clock_now_ns() > deadline_ns) {
             quoit_log(QUOIT_LOG_ERROR, "a neighbour of host %u did not come up in %llu ms", service->config.host,
@@ -497,6 +508,7 @@ static void begin(struct quoit_service *service)
     for (enum quoit_side index = 0; index < QUOIT_SIDE_COUNT; index++) {
         struct side *side = &service->sides[index];
         side->epoch = 0;
+        side->is_expected_down = false;
         side->peer_control = 0;
         atomic_store(&side->record->own_doorbells, side->doorbells);
         atomic_store(&side->record->peer_doorbells, 0);

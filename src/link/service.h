@@ -100,6 +100,10 @@ QUOIT_MUST_USE enum quoit_status quoit_service_attach(struct quoit_service *serv
 /* Reclaims what the client had. The neighbours see the links go down, and they are IDLE until the next client attaches.
  * The client must not write any more. */
 void quoit_service_detach(struct quoit_service *service);
+/* Before start(), for a client with failover: this link is known to be down, so start() does not wait for it. For the
+ * client it begins as one that was up and went down before it looked: its epoch is 1, and the neighbour is taken to
+ * have the doorbell bits that this end has, which is checked when the link comes up. */
+void quoit_service_expect_down(struct quoit_service *service, enum quoit_side side);
 /* Brings both links UP for the first time under the client, without a manager. */
 QUOIT_MUST_USE enum quoit_status quoit_service_start(struct quoit_service *service, uint64_t timeout_ns);
 /* The manager: looks after the links until *is_stopping or a failure. */

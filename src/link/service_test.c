@@ -529,6 +529,38 @@ static void test_a_cut_link_comes_back_in_a_later_epoch(void **state)
     close_world(&world);
 }
 
+/* Nobody waits for it at start, and when it is mended it comes up in the epoch behind the one that it missed. */
+static void test_a_link_that_is_down_at_start(void **state)
+{
+    (void)state;
+    struct world world;
+    open_world(&world, "emulated");
+    struct quoit_port *port = quoit_service_port(world.hosts[0].service, QUOIT_RIGHT);
+    assert_int_equal(quoit_port_cut(port), QUOIT_OK);
+    for (uint32_t i = 0; i < HOST_COUNT; i++) {
+        assert_int_equal(quoit_service_attach(world.hosts[i].service, &world.hosts[i].client), QUOIT_OK);
+        quoit_service_expect_down(world.hosts[i].service, i == 0 ? QUOIT_RIGHT : QUOIT_LEFT);
+    }
+    each_host(&world, run_start);
+    join(&world);
+    const struct quoit_link_record *ends[] = {&world.hosts[0].records[QUOIT_RIGHT],
+                                              &world.hosts[1].records[QUOIT_LEFT]};
+    for (uint32_t i = 0; i < HOST_COUNT; i++) {
+        assert_int_equal(world.hosts[i].status, QUOIT_OK);
+        assert_int_equal(ends[i]->target, QUOIT_LINK_TARGET(1, false));
+        assert_int_equal(ends[i]->peer_doorbells, ends[1 - i]->own_doorbells);
+    }
+    assert_int_equal(world.hosts[0].records[QUOIT_LEFT].target, QUOIT_LINK_TARGET(0, true));
+    each_host(&world, run_manager);
+    assert_int_equal(quoit_port_mend(port), QUOIT_OK);
+    await_link(&world, 0, 0);
+    stop_managers(&world);
+    assert_all_up(&world);
+    for (uint32_t i = 0; i < HOST_COUNT; i++)
+        assert_int_equal(ends[i]->target, QUOIT_LINK_TARGET(1, true));
+    close_world(&world);
+}
+
 /* Host 1 as played by a test: introduces itself on link 0, and says what it is told to. */
 static struct quoit_port *introduce_host_1(struct world *world, struct quoit_handshake_bits bits)
 {
@@ -825,6 +857,7 @@ int main(void)
         cmocka_unit_test(test_neighbours_of_different_jobs_refuse_each_other),
         cmocka_unit_test(test_a_cable_between_two_right_ports_is_refused),
         cmocka_unit_test(test_a_cut_link_comes_back_in_a_later_epoch),
+        cmocka_unit_test(test_a_link_that_is_down_at_start),
         cmocka_unit_test(test_a_link_comes_up_only_in_the_epoch_of_both_ends),
         cmocka_unit_test(test_a_neighbour_with_wrong_bits_is_refused),
         cmocka_unit_test(test_the_manager_clears_its_own_bit),

@@ -162,6 +162,9 @@ static enum quoit_status open_service(struct quoit_proxy *proxy)
     enum quoit_status status = quoit_service_open(&service, &proxy->service);
     if (status == QUOIT_OK)
         status = attach(proxy);
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT && status == QUOIT_OK; side++)
+        if (config->is_down[side] && quoit_job_config_has_failover(&config->layout->job))
+            quoit_service_expect_down(proxy->service, side);
     return status == QUOIT_OK ? quoit_service_start(proxy->service, config->link_timeout_ns) : status;
 }
 

@@ -27,7 +27,8 @@ struct quoit_proxy_config {
     struct quoit_port_config ports[QUOIT_SIDE_COUNT]; /* the driver of each side */
     const struct quoit_lane_network *network;         /* with the protocol NETWORK, in place of ports; else NULL */
     struct quoit_machine machine;                     /* published to the PEs of the host */
-    uint64_t link_timeout_ns;                         /* for both neighbours to appear at start */
+    bool is_down[QUOIT_SIDE_COUNT];                   /* links that are known to be down at start */
+    uint64_t link_timeout_ns;                         /* for the neighbours to appear at start */
     uint64_t link_limit_ns;                           /* how long two links may be down */
     uint64_t dma_bytes;          /* payload size from which on DMA is used; or QUOIT_DMA_MEASURED, QUOIT_DMA_NEVER */
     void (*on_ready)(void *arg); /* called once: both neighbours agree on the job */

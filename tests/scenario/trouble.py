@@ -2,6 +2,7 @@
 """Aim: parts of a ring that stays die, stop or come back, one or several at once, and nothing is left of what was theirs; rings do
 not see each other. Method: the rings and programs of net.py; processes of the ring killed or stopped by number."""
 import hashlib
+import json
 import os
 import select
 import signal
@@ -78,6 +79,24 @@ class Trouble(Ring):
         self.transfer(0, 1, 10)
         self.ring("mend", 0)
         self.wait_for("its links are up", lambda: self.status_of_links() == {"up"})
+
+    def test_job_that_begins_with_a_dead_link(self):
+        """It begins at once, goes the other way, and goes on while the link comes back and another is cut."""
+        self.ring("up", "--hosts", 3)
+        self.ring("cut", 1)
+        whole = os.path.join(scenario.BIN, "mix")
+        if not os.path.exists(whole):
+            self.skipTest("no library, so no jobs")
+        words = ("--ring", self.name, "--link-timeout", "1h", "--link-limit", "20s", "-n", 4, whole, "--seconds")
+        result = self.run_job(*words, 0.5)
+        self.assertEqual(result.status, 0, result)
+        job = self.start(*words, 2)
+        self.wait_for("it is there", lambda: len(json.loads(self.ring("status", "--json").stdout)["jobs"]) == 1)
+        self.ring("mend", 1)
+        self.wait_for("all links are up", lambda: self.status_of_links() == {"up"})
+        self.ring("cut", 0)
+        out, err = job.communicate(timeout=LIMIT_S)
+        self.assertEqual(job.returncode, 0, out + err)
 
     def test_host_that_is_cut_off(self):
         """What is sent to it does not hold up what is for others."""
