@@ -13,6 +13,7 @@
 #include <getopt.h>
 #include <netinet/tcp.h>
 #include <sched.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 
 #include "net/net_rig.h"
@@ -185,6 +186,7 @@ static void run(struct rig *rig)
     bare_close(bench->bare);
 }
 
+/* As ip-netns(8) does: UCX looks for devices in /sys, which shows those of the namespace that mounted it. */
 static void enter_namespace(struct rig *rig)
 {
     const struct bench *bench = rig->arg;
@@ -198,6 +200,8 @@ static void enter_namespace(struct rig *rig)
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     must(fd >= 0 && setns(fd, CLONE_NEWNET) == 0);
     close(fd);
+    must(unshare(CLONE_NEWNS) == 0 && mount("", "/", NULL, MS_SLAVE | MS_REC, NULL) == 0);
+    must(umount2("/sys", MNT_DETACH) == 0 && mount("sysfs", "/sys", "sysfs", 0, NULL) == 0);
 }
 
 int main(int argc, char **argv)
