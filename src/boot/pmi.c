@@ -292,17 +292,19 @@ static enum quoit_status choose_version(struct quoit_exchange *exchange, bool is
 static enum quoit_status open_any(struct quoit_exchange *exchange, bool is_second)
 {
     enum quoit_status status = QUOIT_OK;
+    bool is_begun = !is_second && quoit_boot_mpi_was_used();
     exchange->version = 1;
     exchange->fd = number_of("PMI_FD");
     exchange->rank = (uint32_t)number_of("PMI_RANK");
     exchange->size = (uint32_t)number_of("PMI_SIZE");
     if (!is_socket(exchange->fd, &exchange->fd_inode)) {
+        is_begun = false;
         status = connect_to(exchange, getenv("PMI_PORT"));
         if (status == QUOIT_OK)
             status = introduce(exchange);
     }
-    if (status == QUOIT_OK)
-        status = choose_version(exchange, is_second);
+    if (status == QUOIT_OK) /* MPI has begun the connection, and Slurm does not answer a second "init" */
+        status = is_begun ? open_1(exchange) : choose_version(exchange, is_second);
     if (status == QUOIT_OK &&
         (exchange->size < 1 || exchange->size > QUOIT_EXCHANGE_RANKS_MAX || exchange->rank >= exchange->size))
         return say_broken(exchange, "gave no rank below the size (PMI_RANK, PMI_SIZE)", NULL);

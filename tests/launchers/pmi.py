@@ -67,6 +67,18 @@ class Pmi(scenario.Case):
         _, statuses, _, err = self.launch([GREET], [GREET], env={"QUOIT_LAUNCHER": "pmi3"})
         self.assertEqual((statuses, err.count("QUOIT_LAUNCHER is \"pmi3\"")), ([1] * 2, 1), err)
 
+    def test_a_launcher_that_begins_once(self):
+        """As srun --mpi=pmi2, which does not answer the "init" of OpenSHMEM behind that of MPI."""
+        begun = set()
+
+        def lie(_, rank, request, answer):
+            if request["cmd"] != "init":
+                return answer
+            is_first = rank not in begun
+            begun.add(rank)
+            return answer if is_first else None
+        self.assert_greetings(3, self.launch(*[[scenario.program("launchers_begun")]] * 3, lie=lie))
+
     def test_program_started_by_a_pe(self):
         """It has inherited the variables, but not the descriptor: it is a job of its own."""
         for port in (False, True):

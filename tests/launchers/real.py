@@ -56,7 +56,7 @@ class Launchers(scenario.Case):
                     self.assertRegex(result.out + result.err, words.replace("WHO", str(who)))
                     self.assertLess(result.seconds, scenario.LATE_S)
 
-    def check_hybrids(self, launcher, compiler):
+    def check_hybrids(self, launcher, compiler, orders=("ms", "sm", "mm", "after", "none")):
         if not has(compiler):
             self.skipTest(f"no {compiler}")
         library = os.path.join(os.path.dirname(scenario.BIN), "lib")
@@ -64,7 +64,7 @@ class Launchers(scenario.Case):
             program = os.path.join(folder, "hybrid")
             subprocess.run([compiler, "-I", os.path.join(HERE, "..", "..", "include"), os.path.join(HERE, "hybrid.c"), "-o",
                             program, "-L", library, "-lshmem", "-Wl,-rpath," + library], check=True)
-            for order in ("ms", "sm", "mm", "after", "none"):
+            for order in orders:
                 with self.subTest(order=order):
                     result = self.launch(*launcher, "-n", 3, program, order)
                     self.assertEqual(result.status, 0, result)
@@ -171,6 +171,13 @@ class Srun(Launchers):
                             (("exit", 3, 3, "PE WHO exited with status 3 .*Q0202"), ("_exit", 9, 9, "PE WHO .*Q0203"),
                              ("global-exit", 5, 5, ".*"), ("kill", 9, 137, "PE WHO .*Q0203"),
                              ("null", 0, 139, "PE WHO was killed by SIGSEGV")))
+
+    def test_hybrids(self):
+        """Of Slurm's PMI, where MPI comes first."""
+        self.check_hybrids(["srun", "-N1", "--mpi=pmi2"], "mpicc.mpich", ("ms", "mm", "none"))
+
+    def test_hybrids_with_pmix(self):
+        self.check_hybrids(["srun", "-N1", "--mpi=pmix"], "mpicc.openmpi")
 
     def test_allocation(self):
         """The shell of an allocation runs a program as one PE; launchers in it make a job."""
