@@ -68,6 +68,13 @@ static void say(enum quoit_proxy_kind kind, uint32_t host, int32_t status)
     quoit_proxy_process_say(QUOIT_PROXY_FD, &message);
 }
 
+static void say_alive(void)
+{
+    const struct quoit_proxy_message message = {
+        .magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_PING, .body.pid = (int32_t)getpid()};
+    quoit_proxy_process_say(QUOIT_PROXY_FD, &message);
+}
+
 /* Tells the agent what has become true of all hosts. Hosts whose PEs have ended wait for nobody. Under the lock. */
 static void step(struct serve *serve)
 {
@@ -219,6 +226,9 @@ static void take(struct serve *serve, const struct quoit_proxy_message *message)
             flush(serve); /* the answer lets this host's PEs end, and the proxy with them */
         note(serve, serve->layout.host, &word);
         break;
+    case QUOIT_PROXY_PING:
+        say_alive();
+        break;
     case QUOIT_PROXY_END:
         pthread_mutex_lock(&serve->lock);
         serve->is_ending = true;
@@ -332,6 +342,7 @@ int serve_host(void)
         return 2;
     if (!leave_parent() || !hear_start(&start, &memory_fd) || !open_host(&serve, &start, memory_fd))
         return 1;
+    say_alive();
     const struct quoit_lane_network network = {
         .driver = text_of(start.body.start.driver),
         .provider = text_of(start.body.start.provider),

@@ -32,6 +32,8 @@
 #define TICK_MS   1000         /* between two checks of the records */
 #define TELL_NS   300000000u   /* for the first host to say that another is lost, before the others do */
 #define SOON_MS   20
+#define PINGS     4 /* of the proxy, in the limit after which other hosts take it for lost */
+#define PATIENCE  2 /* so many limits it has for the answer */
 #define NO_HOST   UINT32_MAX
 
 enum role { ROLE_UNKNOWN, ROLE_TALK, ROLE_WATCH };
@@ -59,6 +61,10 @@ struct agent {
     const struct quoit_hosts *hosts;
     uint32_t host_index;
     int proxy_fd;                   /* -1: one host */
+    pid_t proxy_pid;                /* 0: it has not said it yet */
+    bool is_pinged;                 /* the proxy, which has not answered */
+    uint64_t ping_ns;               /* when it was, or had answered */
+    uint64_t looked_ns;             /* at that, the last time */
     bool is_ready_told;             /* to the proxy */
     bool is_finalized_told;         /* to the proxy, since the last GO */
     bool is_end_told;               /* to the proxy, or by it */
@@ -436,11 +442,11 @@ __attribute__((noreturn)) static void finish_lost(struct agent *agent)
     finish(agent, quoit_ended_decision(header_of(agent)), GRACE_NS);
 }
 
-__attribute__((noreturn)) static void lose_proxy(struct agent *agent)
+__attribute__((noreturn)) static void lose_proxy(struct agent *agent, const char *how)
 {
     agent->is_end_told = true; /* nobody hears it */
     if (quoit_ended_claim(header_of(agent), 1))
-        quoit_ended_line("the proxy of host %s ended; the job was ended [Q0315]", name_of(agent, agent->host_index));
+        quoit_ended_line("the proxy of host %s %s; the job was ended [Q0315]", name_of(agent, agent->host_index), how);
     finish(agent, quoit_ended_decision(header_of(agent)), GRACE_NS);
 }
 
@@ -467,7 +473,7 @@ static void hear_proxy(struct agent *agent)
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     if (n != (ssize_t)sizeof message || message.magic != QUOIT_BOOT_MAGIC)
-        lose_proxy(agent);
+        lose_proxy(agent, "ended");
     switch (message.kind) {
     case QUOIT_PROXY_CONTACT:
         say_contact(agent, &message);
@@ -477,6 +483,11 @@ static void hear_proxy(struct agent *agent)
         break;
     case QUOIT_PROXY_FINALIZED:
         atomic_fetch_add(&header_of(agent)->finalized_count, 1);
+        break;
+    case QUOIT_PROXY_PING:
+        agent->proxy_pid = message.body.pid;
+        agent->is_pinged = false;
+        agent->ping_ns = quoit_clock_now_ns();
         break;
     case QUOIT_PROXY_END:
         finish_as_told(agent, message.body.status);
@@ -491,6 +502,26 @@ static void hear_proxy(struct agent *agent)
         finish(agent, quoit_ended_decision(header_of(agent)), GRACE_NS);
     default:
         break;
+    }
+}
+
+/* A proxy that hangs is lost to the other hosts, which end; nobody else would end the PEs of this one. Its process is
+ * there as long as it keeps its socket. */
+static void look_for_hang(struct agent *agent)
+{
+    uint64_t now_ns = quoit_clock_now_ns(), limit_ns = agent->host.network.link_limit_ns;
+    bool was_away = now_ns - agent->looked_ns > limit_ns / 2; /* this process was stopped, and perhaps the proxy too */
+    agent->looked_ns = now_ns;
+    if (was_away || !agent->is_going || agent->is_ready_told || agent->is_finalized_told) {
+        agent->ping_ns = now_ns;
+    } else if (!agent->is_pinged && now_ns - agent->ping_ns >= limit_ns / PINGS) {
+        quoit_proxy_process_tell(agent->proxy_fd, QUOIT_PROXY_PING);
+        agent->is_pinged = true;
+        agent->ping_ns = now_ns;
+    } else if (agent->is_pinged && now_ns - agent->ping_ns > PATIENCE * limit_ns) {
+        if (agent->proxy_pid > 0)
+            kill(agent->proxy_pid, SIGKILL);
+        lose_proxy(agent, "hangs");
     }
 }
 
@@ -515,6 +546,8 @@ static void step(struct agent *agent)
         let_go(agent);
     if (agent->lost_host != NO_HOST && quoit_clock_now_ns() >= agent->lost_ns)
         finish_lost(agent);
+    if (agent->proxy_fd >= 0)
+        look_for_hang(agent);
     look_for_finalized(agent);
     for (uint32_t pe = 0; pe < agent->count && agent->is_going && agent->ready_count > 0; pe++)
         if (agent->members[pe].is_gone && quoit_ended_claim(header_of(agent), 1)) {
@@ -551,6 +584,16 @@ static void find_missing(struct agent *agent, bool is_late)
     }
 }
 
+static int tick_ms(const struct agent *agent)
+{
+    uint64_t ping_ms = agent->host.network.link_limit_ns / (2 * PINGS) / 1000000;
+    if (agent->lost_host != NO_HOST)
+        return SOON_MS;
+    if (agent->proxy_fd < 0 || ping_ms > TICK_MS)
+        return TICK_MS;
+    return ping_ms > SOON_MS ? (int)ping_ms : SOON_MS;
+}
+
 static void run(void *arg)
 {
     struct agent *agent = arg;
@@ -560,7 +603,7 @@ static void run(void *arg)
             agent->polls[i] = (struct pollfd){.fd = agent->connections[i].fd, .events = POLLIN};
         agent->polls[count] = (struct pollfd){.fd = agent->host.socket_fd, .events = POLLIN};
         agent->polls[count + 1] = (struct pollfd){.fd = agent->proxy_fd, .events = POLLIN};
-        int n = poll(agent->polls, count + 2, agent->lost_host == NO_HOST ? TICK_MS : SOON_MS);
+        int n = poll(agent->polls, count + 2, tick_ms(agent));
         for (uint32_t i = count; i-- > 0 && n > 0;) /* backwards, because one that is dropped is replaced by the last */
             if (agent->polls[i].revents)
                 hear(agent, i);

@@ -5,6 +5,7 @@
  *
  *   agent                    proxy
  *   START + memory       ->                     which host of which job
+ *                        <-   PING pid          so that it can be killed
  *                        <-   CONTACT           what the other hosts must know (lane/network.h)
  *   CONTACT host         ->                     of each host
  *   READY                ->                     all PEs of the host are ready
@@ -14,10 +15,13 @@
  *   END status           ->                     the job is ended from here, which was reported
  *                        <-   END status        it is ended from another host, which has reported it
  *                        <-   LOST host         that host is gone, or hangs, or was cut off
+ *   PING                 ->                     do you hang? Not while READY or FINALIZED wait for their answers
+ *                        <-   PING pid          no
  *                        <-   ABSENT host       its PEs have ended, and those of this host wait for them in shmem_init
  *
- * READY to END also travel between proxies, as messages of the network. Ends: the agent that loses the proxy ends its
- * PEs. The proxy that loses the agent, which lives in the lowest PE, ends the job, unless all PEs have finalized.
+ * READY to END also travel between proxies, as messages of the network. Ends: the agent that loses the proxy, or gets no
+ * answer for twice the limit after which the other hosts take it for lost, ends its PEs. The proxy that loses the
+ * agent, which lives in the lowest PE, ends the job, unless all PEs have finalized.
  */
 #ifndef QUOIT_BOOT_PROXY_PROCESS_H
 #define QUOIT_BOOT_PROXY_PROCESS_H
@@ -42,6 +46,7 @@ enum quoit_proxy_kind {
     QUOIT_PROXY_END,
     QUOIT_PROXY_LOST,
     QUOIT_PROXY_ABSENT,
+    QUOIT_PROXY_PING,
 };
 
 struct quoit_proxy_message {
@@ -66,6 +71,7 @@ struct quoit_proxy_message {
         } contact;
         uint32_t host;  /* LOST, ABSENT */
         int32_t status; /* END */
+        int32_t pid;    /* PING */
     } body;
 };
 
