@@ -71,6 +71,14 @@ struct ring_memory {
     _Atomic uint32_t is_ready;
 };
 
+/* The namespaces of a host, by which what runs there is found: of the network, and of the host's name, in which
+ * containers of the host have stayed that have a network of their own. While they are open their inode numbers are not
+ * reused. */
+struct ring_place {
+    int network_fd; /* -1: none */
+    int name_fd;
+};
+
 struct ring_host {
     uint32_t index;
     void *memory;
@@ -80,7 +88,7 @@ struct ring_host {
     uint32_t start_count;
     uint64_t restart_ns; /* when, if it is not running */
     int memory_fd;
-    int network_fd; /* its namespace, from when others may enter it; else -1 */
+    struct ring_place place; /* from when others may enter it */
 };
 
 struct ring {
@@ -104,8 +112,11 @@ struct ring {
 int ring_host_run(const struct ring *ring, const struct ring_host *host, pid_t keeper);
 /* Creates the namespaces of an emulated host and enters them. False, with errno: refused by the kernel. */
 bool ring_enter_namespaces(void);
-/* Kills the processes in a network namespace, except this one, until none is left. */
-void ring_kill_processes_in(int network_fd);
+/* The place of a process; false: it has none any more, or there are no descriptors. */
+bool ring_open_place(pid_t pid, struct ring_place *place_out);
+void ring_close_place(struct ring_place *place);
+/* Kills the processes there, except this one, until none is left. */
+void ring_kill_processes_in(const struct ring_place *place);
 /* Redirects the standard streams to /dev/null. */
 void ring_detach_output(void);
 /* Describes one end of a host's link. */

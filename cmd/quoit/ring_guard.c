@@ -21,8 +21,7 @@ static void __attribute__((noreturn)) guard(const struct ring *ring, pid_t keepe
     if (getppid() == keeper)
         sigwait(&signals, &number);
     for (uint32_t i = 0; i < ring->plan.host_count && getppid() != keeper; i++)
-        if (ring->hosts[i].network_fd >= 0)
-            ring_kill_processes_in(ring->hosts[i].network_fd);
+        ring_kill_processes_in(&ring->hosts[i].place);
     _exit(0);
 }
 

@@ -48,19 +48,50 @@ bool ring_enter_namespaces(void)
            write_file("/proc/self/gid_map", gid_map);
 }
 
+static int open_namespace(pid_t pid, const char *kind)
+{
+    char path[40];
+    snprintf(path, sizeof path, "/proc/%d/ns/%s", (int)pid, kind);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+bool ring_open_place(pid_t pid, struct ring_place *place_out)
+{
+    *place_out = (struct ring_place){.network_fd = open_namespace(pid, "net"), .name_fd = open_namespace(pid, "uts")};
+    if (place_out->network_fd >= 0 && place_out->name_fd >= 0)
+        return true;
+    ring_close_place(place_out);
+    return false;
+}
+
+void ring_close_place(struct ring_place *place)
+{
+    if (place->network_fd >= 0)
+        close(place->network_fd);
+    if (place->name_fd >= 0)
+        close(place->name_fd);
+    *place = (struct ring_place){.network_fd = -1, .name_fd = -1};
+}
+
+static bool is_in(const char *pid, const char *kind, const struct stat *namespace)
+{
+    struct stat own;
+    char path[300];
+    snprintf(path, sizeof path, "/proc/%.20s/ns/%s", pid, kind);
+    return stat(path, &own) == 0 && own.st_ino == namespace->st_ino && own.st_dev == namespace->st_dev;
+}
+
 /* Returns how many were signalled. One that is ending is in no namespace any more. */
-static uint32_t kill_processes_once(int network_fd)
+static uint32_t kill_processes_once(const struct ring_place *place)
 {
     uint32_t count = 0;
-    struct stat network, other;
-    DIR *folder = fstat(network_fd, &network) == 0 ? opendir("/proc") : NULL;
+    struct stat network, name;
+    bool is_known = fstat(place->network_fd, &network) == 0 && fstat(place->name_fd, &name) == 0;
+    DIR *folder = is_known ? opendir("/proc") : NULL;
     struct dirent *entry;
     while (folder && (entry = readdir(folder)) != NULL) {
-        char path[300];
         pid_t pid = (pid_t)atoi(entry->d_name);
-        snprintf(path, sizeof path, "/proc/%.20s/ns/net", entry->d_name);
-        if (pid > 1 && pid != getpid() && stat(path, &other) == 0 && other.st_ino == network.st_ino &&
-            other.st_dev == network.st_dev)
+        if (pid > 1 && pid != getpid() && (is_in(entry->d_name, "net", &network) || is_in(entry->d_name, "uts", &name)))
             count += kill(pid, SIGKILL) == 0;
     }
     if (folder)
@@ -69,9 +100,9 @@ static uint32_t kill_processes_once(int network_fd)
 }
 
 /* What has been signalled may have forked just before. */
-void ring_kill_processes_in(int network_fd)
+void ring_kill_processes_in(const struct ring_place *place)
 {
-    for (uint32_t ms = 0; ms < KILL_MS && kill_processes_once(network_fd) != 0; ms++)
+    for (uint32_t ms = 0; ms < KILL_MS && kill_processes_once(place) != 0; ms++)
         quoit_clock_sleep_ns(1000000);
 }
 
@@ -141,8 +172,9 @@ static void *wait_for_end(void *arg)
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
     sigwait(&signals, &number);
-    int network_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-    ring_kill_processes_in(network_fd);
+    struct ring_place here;
+    if (ring_open_place(getpid(), &here))
+        ring_kill_processes_in(&here);
     _exit(0);
 }
 

@@ -56,7 +56,7 @@ static void lay_out_host(struct ring *ring, uint32_t index)
 {
     struct ring_host *host = &ring->hosts[index];
     host->index = index;
-    host->network_fd = -1;
+    host->place = (struct ring_place){.network_fd = -1, .name_fd = -1};
     host->veth_offset = (sizeof(struct ring_memory) + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
     host->bytes =
         (host->veth_offset + quoit_veth_bytes(ring->plan.queue_count) + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
@@ -86,8 +86,7 @@ static bool start_host(struct ring *ring, struct ring_host *host)
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL);
         for (uint32_t i = ring_host_begin(&ring->plan); i < ring_host_end(&ring->plan); i++)
-            if (ring->hosts[i].network_fd >= 0)
-                close(ring->hosts[i].network_fd);
+            ring_close_place(&ring->hosts[i].place);
         ring_close_in_child(ring, ring->share);
         _exit(ring_host_run(ring, host, keeper));
     }
@@ -123,19 +122,16 @@ static void drop_links(const struct ring *ring, const struct ring_host *host)
     }
 }
 
-/* Keeps the namespaces of hosts that are up open: kill_programs() identifies one by its inode number, which must not be
- * reused. Called before anything can enter a host by this program. */
-static void hold_networks(struct ring *ring)
+/* Keeps the namespaces of hosts that are up open. Called before anything can enter a host by this program. */
+static void hold_places(struct ring *ring)
 {
     bool has_changed = false;
     for (uint32_t i = 0; !ring->plan.is_joined && i < ring->plan.host_count; i++) {
         struct ring_host *host = &ring->hosts[i];
-        char path[40];
-        if (host->network_fd >= 0 || host->pid == 0 || !atomic_load(&((struct ring_memory *)host->memory)->is_ready))
+        if (host->place.network_fd >= 0 || host->pid == 0 ||
+            !atomic_load(&((struct ring_memory *)host->memory)->is_ready))
             continue;
-        snprintf(path, sizeof path, "/proc/%d/ns/net", host->pid);
-        host->network_fd = open(path, O_RDONLY | O_CLOEXEC);
-        has_changed |= host->network_fd >= 0;
+        has_changed |= ring_open_place(host->pid, &host->place);
     }
     if (has_changed) {
         ring->is_guarded = false;
@@ -146,11 +142,8 @@ static void hold_networks(struct ring *ring)
 /* Kills what runs on a host, as if the machine had lost power. */
 static void kill_programs(struct ring_host *host)
 {
-    if (host->network_fd < 0)
-        return;
-    ring_kill_processes_in(host->network_fd);
-    close(host->network_fd);
-    host->network_fd = -1;
+    ring_kill_processes_in(&host->place);
+    ring_close_place(&host->place);
 }
 
 static void reap(struct ring *ring)
@@ -190,7 +183,7 @@ static bool has_dead_host(const struct ring *ring)
 /* All at once, since the kernel takes its time over each device. */
 static void end_hosts(struct ring *ring)
 {
-    hold_networks(ring);
+    hold_places(ring);
     for (uint32_t i = ring_host_begin(&ring->plan); i < ring_host_end(&ring->plan); i++)
         if (ring->hosts[i].pid != 0)
             kill(ring->hosts[i].pid, SIGKILL);
@@ -217,7 +210,7 @@ static void end_ring(struct ring *ring)
 static void fill_status(struct ring *ring, struct ring_reply *reply)
 {
     memset(reply, 0, sizeof *reply);
-    hold_networks(ring);
+    hold_places(ring);
     reply->plan = ring->plan;
     for (uint32_t i = ring_host_begin(&ring->plan); i < ring_host_end(&ring->plan); i++) {
         const struct ring_host *host = &ring->hosts[i];
@@ -314,8 +307,8 @@ static bool wait_ready(struct ring *ring)
 static pid_t process_of(void *arg, uint32_t index)
 {
     struct ring *ring = arg;
-    hold_networks(ring);
-    return ring->hosts[index].network_fd < 0 ? 0 : ring->hosts[index].pid;
+    hold_places(ring);
+    return ring->hosts[index].place.network_fd < 0 ? 0 : ring->hosts[index].pid;
 }
 
 /* Jobs attach here. */
@@ -394,7 +387,7 @@ int ring_keeper_run(const struct ring_plan *plan, int listen_fd, int ready_fd)
             close(ready_fd);
             ring_detach_output();
         }
-        hold_networks(&ring); /* now, since the guard must not hold the caller's output */
+        hold_places(&ring); /* now, since the guard must not hold the caller's output */
         keep(&ring, listen_fd, signal_fd);
     }
     end_ring(&ring);

@@ -57,10 +57,10 @@ class Trouble(Ring):
         self.transfer(0, 1, 5)
 
     def test_programs_that_fork(self):
-        """Nothing is left of a host that ends while programs start others there."""
+        """Nothing is left of a host that ends while programs start others there, nor of one with a network of its own."""
         for end in ("down", "kill"):
             self.ring("up", "--hosts", 2)
-            guest = subprocess.Popen([QUOIT, "ring", "exec", "--ring", self.name, "0", "--", "sh", "-c", "while :; do sleep 99 & done"],
+            guest = subprocess.Popen([QUOIT, "ring", "exec", "--ring", self.name, "0", "--", "sh", "-c", "unshare -n sleep 99 & while :; do sleep 99 & done"],
                                      env=scenario.environment(self.mark), stderr=subprocess.DEVNULL)
             self.wait_until("it forks", lambda: len(self.pids_of("sleep")) > 20)
             if end == "down":
