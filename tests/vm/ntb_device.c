@@ -82,23 +82,29 @@ static bool reach_map(struct end *end)
     return true;
 }
 
-/* What of a window is the peer's memory now: one piece after the other, the rest nothing. */
-void device_map_window(struct end *end, uint32_t window)
+/* What of [at, last) of a window is the peer's memory now: one piece after the other, the rest nothing. What is beside
+ * it stays: others may be writing there. */
+static void map_range(struct end *end, uint32_t window, uint64_t at, uint64_t last)
 {
     struct end *peer = peer_of(end);
     struct translation to = translation_of(end, window);
-    if (!reach_map(end))
-        return;
-    tell_map(end, window, 0, end->link->window_bytes, NULL, 0);
-    for (uint64_t at = 0, bytes; at < to.bytes; at += bytes) {
+    tell_map(end, window, at, last - at, NULL, 0);
+    last = last < to.bytes ? last : to.bytes;
+    for (uint64_t bytes; at < last; at += bytes) {
         struct map *map = function_map_of(&peer->function, to.base + at, 1);
         uint64_t in_map = map ? to.base + at - map->address : 0;
         bytes = map ? map->bytes - in_map : PAGE_BYTES;
-        bytes = bytes < to.bytes - at ? bytes : to.bytes - at;
+        bytes = bytes < last - at ? bytes : last - at;
         bytes = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
         if (map)
             tell_map(end, window, at, bytes, map, in_map);
     }
+}
+
+void device_map_window(struct end *end, uint32_t window)
+{
+    if (reach_map(end))
+        map_range(end, window, 0, end->link->window_bytes);
 }
 
 void device_map_windows(struct end *end)
@@ -113,8 +119,11 @@ static void map_again(struct end *end, uint64_t address, uint64_t bytes)
     struct end *peer = peer_of(end);
     for (uint32_t window = 0; window < WINDOWS; window++) {
         struct translation to = translation_of(peer, window);
-        if (address < to.base + to.bytes && to.base < address + bytes)
-            device_map_window(peer, window);
+        if (address >= to.base + to.bytes || to.base >= address + bytes || !reach_map(peer))
+            continue;
+        uint64_t at = address > to.base ? address - to.base : 0, last = address + bytes - to.base;
+        uint64_t end_bytes = (to.bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+        map_range(peer, window, at, last < end_bytes ? last : end_bytes);
     }
 }
 
