@@ -66,7 +66,7 @@ static bool range_is_free(struct qn_port *port, u32 window, u64 offset, u64 byte
 
 static u64 bits_free(struct qn_port *port)
 {
-	u64 bits = ntb_db_valid_mask(port->ntb) & ~port->link_bit;
+	u64 bits = port->valid_bits;
 	struct qn_client *client;
 
 	list_for_each_entry(client, &port->clients, node)
@@ -108,7 +108,7 @@ static int lease(struct qn_client *client, struct quoit_ntb_lease *lease)
 	u32 i;
 	int error;
 
-	if (granted & ~ntb_db_valid_mask(port->ntb) || granted & port->link_bit)
+	if (granted & ~port->valid_bits)
 		return -EINVAL;
 	if (granted & ~(available | client->holder->bits))
 		return -EBUSY;
@@ -139,6 +139,8 @@ static void wish(struct qn_port *port, struct qn_holder *holder, bool wishes)
 		return;
 	holder->wishes_link = wishes;
 	port->wish_count += wishes ? 1 : -1;
+	if (!port->wish_count)
+		qn_link_unwanted(port);
 	qn_link_kick(port);
 }
 
@@ -169,10 +171,15 @@ static void release_at_port(struct qn_port *port, struct qn_holder *holder, stru
 	ntb_db_set_mask(port->ntb, holder->bits);
 	spin_unlock_irqrestore(&port->event_lock, flags);
 	ntb_db_clear(port->ntb, holder->bits);
-	for (window = 0; window < port->inbound_count; window++)
-		if (port->inbound[window].holder == holder)
-			qn_inbound_take_out(port, window, &old[window]);
 	wish(port, holder, false);
+	for (window = 0; window < port->inbound_count; window++) {
+		if (port->inbound[window].holder != holder)
+			continue;
+		if (port->link.is_ending && port->inbound[window].is_set)
+			qn_inbound_leave(port, window);
+		else
+			qn_inbound_take_out(port, window, &old[window]);
+	}
 }
 
 /* The last client gives back what was leased. `old` is what its windows were. */
@@ -246,7 +253,7 @@ static int look_at_link(struct qn_client *client, struct quoit_ntb_link *link)
 	ntb_link_is_up(port->ntb, &speed, &width);
 	spin_lock_irqsave(&port->event_lock, flags);
 	*link = (struct quoit_ntb_link){ .wish = link->wish,
-					 .is_up = port->is_up,
+					 .is_up = qn_link_is_seen_up(port),
 					 .epoch = port->epoch,
 					 .accepted_epoch = client->accepted_epoch,
 					 .speed = speed > 0 ? speed : 0,
@@ -384,12 +391,20 @@ static int doorbell(struct qn_client *client, unsigned int command, struct quoit
 
 static int scratchpad(struct qn_client *client, unsigned int command, struct quoit_ntb_scratchpad *scratchpad)
 {
-	struct ntb_dev *ntb = client->port->ntb;
+	struct qn_port *port = client->port;
+	struct ntb_dev *ntb = port->ntb;
 
-	if (scratchpad->index >= client->port->link_pad)
+	if (scratchpad->index >= port->pad_count)
 		return -EINVAL;
 	if (!qn_client_is_current(client))
 		return -ENOLINK;
+	if (port->whole) {
+		if (command == QUOIT_NTB_SCRATCHPAD_PEER)
+			qn_part_write_pad(port, scratchpad->index, scratchpad->value);
+		else
+			scratchpad->value = qn_part_pad(port, scratchpad->index);
+		return 0;
+	}
 	if (command == QUOIT_NTB_SCRATCHPAD_PEER)
 		return ntb_peer_spad_write(ntb, QN_PEER, scratchpad->index, scratchpad->value);
 	scratchpad->value = ntb_spad_read(ntb, scratchpad->index);
@@ -407,16 +422,21 @@ static void tell_info(struct qn_client *client, struct quoit_ntb_info *info)
 					 .peer_port = ntb_peer_port_number(ntb, QN_PEER),
 					 .inbound_count = port->inbound_count,
 					 .outbound_count = port->outbound_count,
-					 .scratchpad_count = port->link_pad,
+					 .scratchpad_count = port->pad_count,
 					 .vector_count = ntb_db_vector_count(ntb),
 					 .has_dma = qn_copy_is_offered(client),
-					 .doorbell_bits = ntb_db_valid_mask(ntb) & ~port->link_bit };
+					 .doorbell_bits = port->valid_bits };
 	strscpy(info->driver, dev_driver_string(&ntb->pdev->dev), sizeof(info->driver));
 	for (i = 0; i < QUOIT_NTB_WINDOWS; i++) {
 		resource_size_t address_align = 0, bytes_align = 0, bytes_max = 0;
 
-		if (i < port->inbound_count)
+		if (i < port->inbound_count && port->whole) {
+			address_align = PAGE_SIZE;
+			bytes_align = PAGE_SIZE;
+			bytes_max = port->outbound[i].bytes;
+		} else if (i < port->inbound_count) {
 			ntb_mw_get_align(ntb, QN_PEER, i, &address_align, &bytes_align, &bytes_max);
+		}
 		info->windows[i] = (struct quoit_ntb_window){ .address_align = address_align,
 							      .bytes_align = bytes_align,
 							      .bytes_max = bytes_max,

@@ -5,7 +5,8 @@
  * A chip tells that the cable carries, at best; that the peer's clients have gone, or its kernel stands still, it does
  * not tell. So the two modules tell each other, in the last scratchpad of each side, one word:
  *
- *   31..20 nonce  of this end: another one for each attempt to come up, 0: no client wants the link
+ *   31..20 nonce  of this end: another one for each attempt to come up, 0: no client wants the link. Its highest bit
+ *                 says that the port is divided: then it has no link with one that is not
  *   19..8  echo   the nonce of the other end that this end has taken; 0: none
  *   7..0   beat   another one each time the word is written, at least every QN_BEAT_MS
  *
@@ -17,6 +18,13 @@
  *
  * The word follows the writes and doorbells of the epoch that it ends, so an end that reads it has received all that
  * was sent in it.
+ *
+ * A port that is divided has this link between the modules, which both always want, and each part another one, whose
+ * word is in the memory that the modules have in common (parts.c) and needs no beat. There an end that no client wants
+ * any more, or whose clients have died, ends it in order: it stops sending and tells nonce 0 beside the echo, and goes
+ * down when the other end has answered by going down, or by another nonce if it had not come up. Until then the memory
+ * behind its windows stays: what the other end still sends must not meet bus addresses that lead nowhere, and nobody
+ * else gets them.
  */
 #include <linux/io.h>
 #include <linux/moduleparam.h>
@@ -29,6 +37,7 @@
 #define QN_NONCE_SHIFT 20
 #define QN_ECHO_SHIFT  8
 #define QN_NONCE_MASK  0xfffu
+#define QN_DIVIDED     0x800u /* of a nonce: by a port that is divided */
 
 static unsigned int patience_ms = 1000;
 module_param(patience_ms, uint, 0644);
@@ -46,7 +55,9 @@ static u32 echo_of(u32 word)
 
 static void take_nonce(struct qn_link *link)
 {
-	link->own = link->own % (QN_NONCE_MASK - 1) + 1; /* never all ones: that word says that nobody answers */
+	u32 least = link->own & QN_DIVIDED;
+
+	link->own = least | ((link->own - least) % (QN_DIVIDED - 2) + 1); /* never all ones: nobody answers */
 }
 
 void qn_link_kick(struct qn_port *port)
@@ -67,12 +78,19 @@ void qn_link_lose(struct qn_port *port)
 static u32 hear(struct qn_port *port)
 {
 	struct qn_link *link = &port->link;
-	u32 word = ntb_link_is_up(port->ntb, NULL, NULL) ? ntb_spad_read(port->ntb, port->link_pad) : U32_MAX;
 	unsigned long now = jiffies, gap = now - link->looked_at;
+	u32 word;
 
+	if (port->whole)
+		return qn_part_hear(port);
+	word = ntb_link_is_up(port->ntb, NULL, NULL) ? ntb_spad_read(port->ntb, port->link_pad) : U32_MAX;
 	link->looked_at = now;
 	if (word == U32_MAX) /* nobody answers */
 		return 0;
+	if (nonce_of(word) && (nonce_of(word) ^ link->own) & QN_DIVIDED) {
+		dev_warn_once(&port->ntb->dev, "of this port and its peer only one is divided: they have no link\n");
+		return 0;
+	}
 	if (word != link->heard) {
 		link->heard = word;
 		link->heard_at = now;
@@ -85,9 +103,15 @@ static u32 hear(struct qn_port *port)
 static void tell(struct qn_port *port)
 {
 	struct qn_link *link = &port->link;
-	u32 word = (port->wish_count ? link->own : 0) << QN_NONCE_SHIFT | link->taken << QN_ECHO_SHIFT | ++link->beat;
+	u32 own = port->wish_count && !link->is_ending ? link->own : 0;
+	u32 word = own << QN_NONCE_SHIFT | link->taken << QN_ECHO_SHIFT | ++link->beat;
 	bool is_news = (word ^ link->told) >> QN_ECHO_SHIFT;
 
+	if (port->whole) { /* the whole's beat is its own */
+		if (is_news && qn_part_tell(port, word))
+			link->told = word;
+		return;
+	}
 	link->told = word;
 	ntb_peer_spad_write(port->ntb, QN_PEER, port->link_pad, word);
 	if (is_news)
@@ -102,7 +126,7 @@ static void publish(struct qn_port *port)
 }
 
 /* No call and no fault of a client runs meanwhile. Mappings are filled again by faults, according to the new state. */
-static void change(struct qn_port *port, bool is_up)
+static void set_up(struct qn_port *port, bool is_up)
 {
 	struct qn_client *client;
 	unsigned long flags;
@@ -114,15 +138,40 @@ static void change(struct qn_port *port, bool is_up)
 	spin_unlock_irqrestore(&port->event_lock, flags);
 	list_for_each_entry(client, &port->clients, node)
 		qn_revoke(client);
-	if (!is_up) {
-		list_for_each_entry(client, &port->clients, node)
-			qn_copy_end(client);
-		if (port->flush)
-			readl(port->flush); /* behind all that was posted */
-	}
+}
+
+static void tell_clients(struct qn_port *port)
+{
+	unsigned long flags;
+
 	spin_lock_irqsave(&port->event_lock, flags);
 	publish(port);
 	spin_unlock_irqrestore(&port->event_lock, flags);
+}
+
+static void come_up(struct qn_port *port)
+{
+	set_up(port, true);
+	tell_clients(port);
+	if (port->parts)
+		qn_parts_introduce(port);
+}
+
+/* Nothing that this end has sent arrives afterwards. */
+static void stop(struct qn_port *port)
+{
+	struct qn_client *client;
+
+	set_up(port, false);
+	list_for_each_entry(client, &port->clients, node)
+		qn_copy_end(client);
+	if (port->flush)
+		readl(port->flush); /* behind all that was posted */
+}
+
+bool qn_link_is_seen_up(struct qn_port *port)
+{
+	return READ_ONCE(port->state->link) & 1;
 }
 
 static void go_down(struct qn_port *port)
@@ -132,15 +181,46 @@ static void go_down(struct qn_port *port)
 
 	clear_bit(0, &link->is_lost);
 	for (window = 0; window < port->inbound_count; window++) {
-		if (port->is_up)
+		if (qn_link_is_seen_up(port) && !port->parts)
 			qn_inbound_lose(port, window);
 		else
 			qn_inbound_suspend(port, window);
+		if (port->whole)
+			qn_inbound_drop(&port->left[window]);
 	}
+	if (port->parts)
+		qn_parts_lose(port);
 	if (port->is_up)
-		change(port, false);
+		stop(port);
+	tell_clients(port);
+	link->is_ending = false;
 	link->taken = 0;
 	take_nonce(link);
+}
+
+void qn_link_part_lost(struct qn_port *part)
+{
+	bool was_up;
+
+	down_write_nested(&part->alive, SINGLE_DEPTH_NESTING);
+	mutex_lock_nested(&part->lock, SINGLE_DEPTH_NESTING);
+	was_up = qn_link_is_seen_up(part);
+	go_down(part);
+	part->link.told = 0; /* the peer's module clears its words */
+	mutex_unlock(&part->lock);
+	up_write(&part->alive);
+	if (was_up)
+		qn_signal(part, 0, true, NULL);
+}
+
+void qn_link_unwanted(struct qn_port *port)
+{
+	if (!port->link.taken)
+		return;
+	if (port->whole)
+		port->link.is_ending = true;
+	else
+		set_bit(0, &port->link.is_lost); /* even if the next client wants it again at once */
 }
 
 /*
@@ -151,7 +231,11 @@ static bool take(struct qn_port *port, u32 nonce)
 {
 	u32 i;
 
-	for (i = 0; i < port->link_pad; i++)
+	if (port->parts)
+		qn_parts_begin(port);
+	if (port->whole)
+		qn_part_clear_pads(port);
+	for (i = 0; !port->whole && i < port->pad_count; i++)
 		ntb_spad_write(port->ntb, i, 0);
 	for (i = 0; i < port->inbound_count; i++)
 		qn_inbound_resume(port, i);
@@ -162,18 +246,22 @@ static bool take(struct qn_port *port, u32 nonce)
 }
 
 /* What this end has to do, by the peer's word. port->lock is held. */
-static enum qn_step { QN_STAY, QN_DOWN, QN_TAKE, QN_UP } next_step(struct qn_port *port, u32 word)
+static enum qn_step { QN_STAY, QN_END, QN_DOWN, QN_TAKE, QN_UP } next_step(struct qn_port *port, u32 word)
 {
 	struct qn_link *link = &port->link;
-	bool is_lost = !word || !port->wish_count;
+	bool is_lost = !word || (!port->wish_count && !link->is_ending);
 	bool is_own = echo_of(word) == link->own;
 
 	if (link->taken) {
 		if (is_lost || test_bit(0, &link->is_lost) || nonce_of(word) != link->taken ||
 		    (!is_own && (port->is_up || echo_of(word))))
 			return QN_DOWN;
+		if (link->is_ending)
+			return nonce_of(link->told) ? QN_END : QN_STAY;
 		return is_own && !port->is_up ? QN_UP : QN_STAY;
 	}
+	if (word && is_own && !nonce_of(word))
+		return QN_DOWN; /* the other end waits for another nonce */
 	is_lost |= test_and_clear_bit(0, &link->is_lost);
 	return !is_lost && nonce_of(word) && (is_own || !echo_of(word)) ? QN_TAKE : QN_STAY;
 }
@@ -181,7 +269,9 @@ static enum qn_step { QN_STAY, QN_DOWN, QN_TAKE, QN_UP } next_step(struct qn_por
 static void beat(struct qn_port *port)
 {
 	tell(port);
-	if (port->wish_count)
+	if (port->parts)
+		qn_parts_kick(port);
+	if (port->wish_count && !port->whole)
 		queue_delayed_work(qn_works, &port->link_work, msecs_to_jiffies(QN_BEAT_MS));
 }
 
@@ -196,7 +286,8 @@ static bool stay(struct qn_port *port)
 	down_read(&port->alive);
 	if (port->is_gone)
 		goto release;
-	qn_doorbell_arm_link(port);
+	if (port->link_bit)
+		qn_doorbell_arm_link(port);
 	mutex_lock(&port->lock);
 	stays = next_step(port, hear(port)) == QN_STAY;
 	if (stays)
@@ -218,8 +309,11 @@ static bool step(struct qn_port *port)
 	mutex_lock(&port->lock);
 	word = hear(port);
 	switch (next_step(port, word)) {
+	case QN_END:
+		stop(port);
+		break;
 	case QN_DOWN:
-		has_changed = port->is_up;
+		has_changed = qn_link_is_seen_up(port);
 		go_down(port);
 		break;
 	case QN_TAKE:
@@ -227,7 +321,7 @@ static bool step(struct qn_port *port)
 			break;
 		fallthrough;
 	case QN_UP:
-		change(port, true);
+		come_up(port);
 		has_changed = true;
 		break;
 	case QN_STAY:
@@ -261,9 +355,15 @@ void qn_link_event(void *context)
 void qn_link_init(struct qn_port *port)
 {
 	INIT_DELAYED_WORK(&port->link_work, link_work);
-	port->link.own = get_random_u32() & QN_NONCE_MASK;
+	port->link.own = get_random_u32() % QN_DIVIDED;
 	take_nonce(&port->link);
 	publish(port);
+}
+
+void qn_link_divide(struct qn_port *port)
+{
+	port->link.own |= QN_DIVIDED;
+	port->wish_count = 1;
 }
 
 void qn_link_end(struct qn_port *port)

@@ -273,9 +273,38 @@ int qn_memory_map(struct qn_memory *memory, u64 offset, u64 bytes, u64 align, st
 	return 0;
 }
 
+/* Pages that follow each other in memory go in one piece, so an IOMMU may use large ones. */
+int qn_memory_link(struct qn_memory *memory, u64 offset, u64 bytes, struct qn_run *run, u64 start,
+		   struct qn_mapping *mapping)
+{
+	struct page **pages = memory->pages + (offset >> PAGE_SHIFT);
+	unsigned long count = bytes >> PAGE_SHIFT, done = 0, run_count;
+	int error = 0;
+
+	while (done < count && !error) {
+		for (run_count = 1; done + run_count < count; run_count++)
+			if (page_to_pfn(pages[done + run_count]) != page_to_pfn(pages[done]) + run_count)
+				break;
+		error = dma_iova_link(run->dev, &run->state, page_to_phys(pages[done]), start + (done << PAGE_SHIFT),
+				      run_count << PAGE_SHIFT, DMA_BIDIRECTIONAL, 0);
+		if (!error)
+			done += run_count;
+	}
+	if (!error)
+		error = dma_iova_sync(run->dev, &run->state, start, bytes);
+	if (error && done)
+		dma_iova_unlink(run->dev, &run->state, start, done << PAGE_SHIFT, DMA_BIDIRECTIONAL, 0);
+	if (!error)
+		*mapping = (struct qn_mapping){ .dev = run->dev, .run = run, .start = start, .bytes = bytes };
+	return error;
+}
+
 void qn_memory_unmap(struct qn_mapping *mapping)
 {
-	if (mapping->dev) {
+	if (mapping->run) {
+		dma_iova_unlink(mapping->dev, &mapping->run->state, mapping->start, mapping->bytes,
+				DMA_BIDIRECTIONAL, 0);
+	} else if (mapping->dev) {
 		dma_unmap_sgtable(mapping->dev, &mapping->table, DMA_BIDIRECTIONAL, 0);
 		sg_free_table(&mapping->table);
 	}

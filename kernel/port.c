@@ -19,6 +19,10 @@ MODULE_VERSION("0.1");
 
 #define QN_SCRATCHPADS_LEAST 2
 
+static unsigned int parts;
+module_param(parts, uint, 0444);
+MODULE_PARM_DESC(parts, "into which each port is divided, the same at both ends of a link; 0: not divided");
+
 static DEFINE_IDA(port_numbers);
 struct workqueue_struct *qn_works;
 static struct vfsmount *inodes; /* the pseudo file system of the clients' inodes */
@@ -33,7 +37,8 @@ static void port_release(struct kref *ref)
 {
 	struct qn_port *port = container_of(ref, struct qn_port, ref);
 
-	ida_free(&port_numbers, port->index);
+	if (!port->whole)
+		ida_free(&port_numbers, port->index);
 	free_page((unsigned long)port->state);
 	kfree(port);
 }
@@ -132,7 +137,13 @@ static void run_chip_call(struct work_struct *work)
 static int set_chip(struct qn_port *port, u32 window, dma_addr_t address, u64 bytes)
 {
 	struct chip_call call = { .ntb = port->ntb, .window = window, .address = address, .bytes = bytes };
+	struct qn_inbound *inbound = &port->inbound[window];
 
+	if (port->whole) { /* of its part of the window; the chip's translation is the whole's */
+		qn_inbound_drop(&port->left[window]);
+		qn_memory_unmap(&inbound->mapping);
+		return bytes ? qn_part_link(port, window, inbound) : 0;
+	}
 	INIT_WORK_ONSTACK(&call.work, run_chip_call);
 	if (current->flags & PF_WQ_WORKER) {
 		run_chip_call(&call.work);
@@ -155,6 +166,13 @@ void qn_inbound_suspend(struct qn_port *port, u32 window)
 	if (inbound->is_set && set_chip(port, window, inbound->mapping.address, 0))
 		inbound->is_left = true;
 	inbound->is_set = false;
+}
+
+void qn_inbound_leave(struct qn_port *port, u32 window)
+{
+	port->left[window] = port->inbound[window];
+	port->left[window].holder = NULL;
+	port->inbound[window] = (struct qn_inbound){ 0 };
 }
 
 /*
@@ -200,6 +218,8 @@ static int check(struct qn_port *port, u32 window)
 	resource_size_t address_align, bytes_align, bytes_max;
 	int error;
 
+	if (port->whole)
+		return inbound->bytes <= port->outbound[window].bytes ? 0 : -EINVAL;
 	error = ntb_mw_get_align(port->ntb, QN_PEER, window, &address_align, &bytes_align, &bytes_max);
 	if (error)
 		return error;
@@ -223,7 +243,7 @@ static int translate(struct qn_port *port, u32 window)
 	if (error)
 		return error;
 	error = set_chip(port, window, inbound->mapping.address, inbound->bytes);
-	if (error && (inbound->is_set || !is_refused(error)))
+	if (error && !port->whole && (inbound->is_set || !is_refused(error)))
 		inbound->is_left = true;
 	inbound->is_set = !error;
 	return error;
@@ -244,7 +264,7 @@ void qn_inbound_resume(struct qn_port *port, u32 window)
 {
 	struct qn_inbound *inbound = &port->inbound[window];
 	struct qn_inbound *left = &port->left[window];
-	bool is_translated = inbound->memory && !inbound->is_lost;
+	bool is_translated = inbound->bytes && !inbound->is_lost;
 	int error = 0;
 
 	if (!left->memory && inbound->is_left)
@@ -292,6 +312,8 @@ static int exchange(struct qn_client *client, u32 window, struct qn_inbound *oth
 	if (inbound->holder && inbound->holder != client->holder)
 		return -EBUSY;
 	if (!is_same(inbound, other)) {
+		if (port->link.is_ending && inbound->is_set)
+			qn_inbound_leave(port, window);
 		qn_inbound_suspend(port, window);
 		swap(*inbound, *other);
 		keep_left(port, window, other);
@@ -304,7 +326,7 @@ static int exchange(struct qn_client *client, u32 window, struct qn_inbound *oth
 	 * While the peer may still write by the translation of an epoch before, the chip gets no new one; nor when it
 	 * has just failed to clear one, or has lost the link, which is then seen to be down first.
 	 */
-	is_open = port->link.taken && !test_bit(0, &port->link.is_lost);
+	is_open = port->link.taken && !port->link.is_ending && !test_bit(0, &port->link.is_lost);
 	error = is_open ? translate(port, window) : check(port, window);
 	if (is_refused(error))
 		qn_inbound_take_out(port, window, refused);
@@ -318,6 +340,8 @@ static int map_inbound(struct qn_port *port, u32 window, struct qn_inbound *inbo
 {
 	resource_size_t align;
 
+	if (port->whole) /* it is put into the run when it is set there */
+		return 0;
 	if (!ntb_mw_get_align(port->ntb, QN_PEER, window, &align, NULL, NULL))
 		WRITE_ONCE(port->address_align[window], align);
 	return qn_memory_map(inbound->memory, inbound->offset, inbound->bytes, READ_ONCE(port->address_align[window]),
@@ -361,10 +385,8 @@ int qn_inbound_set(struct qn_client *client, const struct quoit_ntb_inbound *wan
  * A client's mask is not written to the chip before the bit fires: clients mask and unmask far more often than a bit
  * fires meanwhile, and each access to a register is a round trip to the device.
  */
-static void on_doorbell(void *context, int vector)
+static u64 take_fired(struct qn_port *port, u64 vector_bits)
 {
-	struct qn_port *port = context;
-	u64 vector_bits = ntb_db_vector_mask(port->ntb, vector);
 	u64 bits = 0, fresh;
 	unsigned long flags;
 
@@ -378,6 +400,33 @@ static void on_doorbell(void *context, int vector)
 	} while (fresh && hweight64(vector_bits) > 1);
 	qn_signal_locked(port, bits & port->unmasked_bits, false, NULL);
 	spin_unlock_irqrestore(&port->event_lock, flags);
+	return bits;
+}
+
+/* A bit of one part that is set while another one's are looked at raises no edge either. */
+static u64 take_fired_of_parts(struct qn_port *whole, u64 vector_bits)
+{
+	u64 bits = 0, fresh, set;
+	struct qn_port *part;
+	u32 i;
+
+	do {
+		set = ntb_db_read(whole->ntb) & vector_bits;
+		fresh = set & whole->armed_bits ? take_fired(whole, vector_bits) : 0;
+		for (i = 0; (part = qn_part(whole, i)); i++)
+			if (set & READ_ONCE(part->armed_bits)) /* of one armed just now its client looks itself */
+				fresh |= take_fired(part, vector_bits);
+		bits |= fresh;
+	} while (fresh);
+	return bits;
+}
+
+static void on_doorbell(void *context, int vector)
+{
+	struct qn_port *port = context;
+	u64 vector_bits = ntb_db_vector_mask(port->ntb, vector);
+	u64 bits = port->parts ? take_fired_of_parts(port, vector_bits) : take_fired(port, vector_bits);
+
 	if (bits & port->link_bit)
 		qn_link_kick(port);
 }
@@ -438,7 +487,7 @@ static void leave_windows(struct qn_port *port)
 			arch_io_free_memtype_wc(port->outbound[i].address, port->outbound[i].bytes);
 }
 
-static int port_make(struct ntb_dev *ntb, struct qn_port **port_out)
+int qn_port_make(struct ntb_dev *ntb, struct qn_port *whole, struct qn_port **port_out)
 {
 	struct qn_port *port = kzalloc(sizeof(*port), GFP_KERNEL);
 	int error = -ENOMEM;
@@ -447,21 +496,28 @@ static int port_make(struct ntb_dev *ntb, struct qn_port **port_out)
 		return -ENOMEM;
 	kref_init(&port->ref);
 	port->ntb = ntb;
+	port->whole = whole;
 	init_rwsem(&port->alive);
 	mutex_init(&port->lock);
 	spin_lock_init(&port->event_lock);
 	INIT_LIST_HEAD(&port->clients);
-	port->link_pad = ntb_spad_count(ntb) - 1;
-	port->link_bit = 1ull << (fls64(ntb_db_valid_mask(ntb)) - 1);
 	port->state = (void *)get_zeroed_page(GFP_KERNEL);
 	if (!port->state)
 		goto free_port;
+	qn_link_init(port);
+	*port_out = port;
+	if (whole)
+		return 0;
+	port->link_pad = ntb_spad_count(ntb) - 1;
+	port->pad_count = port->link_pad;
+	port->link_bit = 1ull << (fls64(ntb_db_valid_mask(ntb)) - 1);
+	port->valid_bits = ntb_db_valid_mask(ntb) & ~port->link_bit;
 	port->index = ida_alloc(&port_numbers, GFP_KERNEL);
 	if (port->index < 0) {
 		error = port->index;
 		goto free_state;
 	}
-	*port_out = port;
+	snprintf(port->name, sizeof(port->name), "ntb%d", port->index);
 	return 0;
 
 free_state:
@@ -469,6 +525,42 @@ free_state:
 free_port:
 	kfree(port);
 	return error;
+}
+
+int qn_port_register(struct qn_port *port)
+{
+	port->misc = (struct miscdevice){ .minor = MISC_DYNAMIC_MINOR,
+					  .name = port->name,
+					  .fops = &qn_port_file_operations,
+					  .parent = &port->ntb->dev,
+					  .mode = 0600 };
+	return misc_register(&port->misc);
+}
+
+void qn_port_end(struct qn_port *port)
+{
+	struct qn_inbound old[QUOIT_NTB_WINDOWS];
+	u32 window;
+
+	down_write(&port->alive); /* from here on no call and no fault of a client touches the device */
+	mutex_lock(&port->lock);
+	if (!port->whole)
+		qn_link_end(port);
+	for (window = 0; window < port->inbound_count; window++)
+		qn_inbound_take_out(port, window, &old[window]);
+	port->is_gone = true;
+	mutex_unlock(&port->lock);
+	up_write(&port->alive);
+	if (port->parts)
+		qn_parts_end(port);
+	if (!port->whole) {
+		/* Nothing unmasks a bit any more; without a context, no one would mask it again when it fires. */
+		ntb_db_set_mask(port->ntb, ntb_db_valid_mask(port->ntb));
+		ntb_clear_ctx(port->ntb);
+	}
+	cancel_delayed_work_sync(&port->link_work);
+	for (window = 0; window < port->inbound_count; window++)
+		qn_inbound_drop(&old[window]);
 }
 
 static int port_probe(struct ntb_client *client, struct ntb_dev *ntb)
@@ -483,24 +575,22 @@ static int port_probe(struct ntb_client *client, struct ntb_dev *ntb)
 			 ntb_db_valid_mask(ntb));
 		return -ENODEV;
 	}
-	error = port_make(ntb, &port);
+	error = qn_port_make(ntb, NULL, &port);
 	if (error)
 		return error;
 	find_windows(port);
 	dma_set_max_seg_size(&ntb->pdev->dev, UINT_MAX);
 	dma_set_seg_boundary(&ntb->pdev->dev, ULONG_MAX); /* else an IOMMU's mapping has gaps at each 4 GiB */
-	qn_link_init(port);
+	if (parts) {
+		error = qn_parts_make(port, parts);
+		if (error)
+			goto leave;
+	}
 	ntb_db_set_mask(ntb, ntb_db_valid_mask(ntb));
 	error = ntb_set_ctx(ntb, port, &context_operations);
 	if (error)
 		goto leave;
-	snprintf(port->name, sizeof(port->name), "ntb%d", port->index);
-	port->misc = (struct miscdevice){ .minor = MISC_DYNAMIC_MINOR,
-					  .name = port->name,
-					  .fops = &qn_port_file_operations,
-					  .parent = &ntb->dev,
-					  .mode = 0600 };
-	error = misc_register(&port->misc);
+	error = parts ? qn_parts_register(port) : qn_port_register(port);
 	if (error)
 		goto clear_context;
 	ntb_link_enable(ntb, NTB_SPEED_AUTO, NTB_WIDTH_AUTO);
@@ -512,6 +602,8 @@ clear_context:
 	cancel_delayed_work_sync(&port->link_work);
 	ntb_db_set_mask(ntb, ntb_db_valid_mask(ntb));
 leave:
+	if (port->parts)
+		qn_parts_free(port);
 	leave_windows(port);
 	qn_port_put(port);
 	return error;
@@ -520,29 +612,17 @@ leave:
 static void port_remove(struct ntb_client *ntb_client, struct ntb_dev *ntb)
 {
 	struct qn_port *port = ntb->ctx;
-	struct qn_inbound old[QUOIT_NTB_WINDOWS];
 	u32 window;
 
-	misc_deregister(&port->misc);
-
-	down_write(&port->alive); /* from here on no call and no fault of a client touches the device */
-	mutex_lock(&port->lock);
-	qn_link_end(port);
-	for (window = 0; window < port->inbound_count; window++)
-		qn_inbound_take_out(port, window, &old[window]);
-	port->is_gone = true;
-	mutex_unlock(&port->lock);
-	up_write(&port->alive);
-	/* Nothing unmasks a bit any more; without a context, no one would mask it again when it fires. */
-	ntb_db_set_mask(ntb, ntb_db_valid_mask(ntb));
-	ntb_clear_ctx(ntb);
-	cancel_delayed_work_sync(&port->link_work);
-	for (window = 0; window < port->inbound_count; window++)
-		qn_inbound_drop(&old[window]);
+	if (!port->parts)
+		misc_deregister(&port->misc);
+	qn_port_end(port);
 	leave_windows(port);
 	ntb_link_disable(ntb);
 	for (window = 0; window < port->inbound_count; window++)
 		qn_inbound_drop(&port->left[window]); /* the end of bus mastering is near */
+	if (port->parts)
+		qn_parts_free(port);
 	port->ntb = NULL;
 	qn_signal(port, 0, true, NULL);
 	qn_port_put(port);

@@ -10,6 +10,9 @@
  *   client->dma_lock  the client's channel and its mapping of the source
  *   probing           while a channel is taken, or taken only to see that one is free
  *   port->event_lock  spinlock, interrupts off: link state, eventfds, completions
+ *
+ * A port that is divided (parts.c) has no clients; each part is a qn_port with clients and locks of its own. The
+ * whole's alive and lock come before those of its parts, which take none of the whole's.
  */
 #ifndef QUOIT_NTB_PRIV_H
 #define QUOIT_NTB_PRIV_H
@@ -35,13 +38,54 @@
 
 static_assert(BITS_PER_LONG == 64); /* a page offset holds the window's number */
 
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0)
+/* There ports cannot be divided. */
+struct dma_iova_state {
+	dma_addr_t addr;
+};
+
+static inline bool dma_iova_try_alloc(struct device *dev, struct dma_iova_state *state, phys_addr_t phys, size_t size)
+{
+	return false;
+}
+
+static inline void dma_iova_free(struct device *dev, struct dma_iova_state *state)
+{
+}
+
+static inline int dma_iova_link(struct device *dev, struct dma_iova_state *state, phys_addr_t phys, size_t offset,
+				size_t size, enum dma_data_direction dir, unsigned long attrs)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline int dma_iova_sync(struct device *dev, struct dma_iova_state *state, size_t offset, size_t size)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline void dma_iova_unlink(struct device *dev, struct dma_iova_state *state, size_t offset, size_t size,
+				   enum dma_data_direction dir, unsigned long attrs)
+{
+}
+#endif
+
 struct qn_memory;
+
+/* Bus addresses of a window that is divided: one run, of which each part fills its own. */
+struct qn_run {
+	struct device *dev; /* NULL: none */
+	struct dma_iova_state state;
+};
 
 /* A range of memory as one device sees it: one run of bus addresses. */
 struct qn_mapping {
 	struct device *dev; /* NULL: nothing is mapped */
 	struct sg_table table;
 	dma_addr_t address;
+	struct qn_run *run; /* NULL: the run is its own; else the table is empty, and it is at: */
+	u64 start;
+	u64 bytes;
 };
 
 /* What the clients that joined each other hold in common. port->lock */
@@ -74,6 +118,25 @@ struct qn_link {
 	unsigned long heard_at;
 	unsigned long looked_at;
 	unsigned long is_lost; /* bit 0: the chip has reported a loss, or shown one */
+	bool is_ending;        /* of a part: nobody wants it any more, but the peer may still write */
+};
+
+#define QN_PARTS_MAX 7
+#define QN_PART_PADS 8
+
+/* What the peer's module writes of a part: the link's word (link.c), and scratchpads. */
+struct qn_words {
+	__le32 link;
+	__le32 pads[QN_PART_PADS];
+	__le32 reserved[7];
+};
+
+/* The start of the first window of a port that is divided. */
+struct qn_control {
+	__le32 division; /* QN_DIVISION and how many parts; 0: not written */
+	__le32 piece_order; /* of the bytes of a part of the first window */
+	__le32 reserved[2];
+	struct qn_words words[QN_PARTS_MAX];
 };
 
 struct qn_outbound {
@@ -100,8 +163,13 @@ struct qn_port {
 	u32 inbound_count;
 	u32 outbound_count;
 	u32 wish_count;
-	u32 link_pad; /* the scratchpad and the doorbell bit that are not leased */
+	u32 link_pad; /* the scratchpad and the doorbell bit that are not leased; a part has none */
 	u64 link_bit;
+	u32 pad_count;
+	u64 valid_bits;        /* that may be leased */
+	struct qn_port *whole; /* NULL: it is no part */
+	u32 number;            /* of the part */
+	struct qn_parts *parts; /* NULL: it is not divided */
 	u64 unmasked_bits;   /* by their clients; event_lock */
 	u64 armed_bits;      /* unmasked in the chip: the next ring interrupts; event_lock */
 	void __iomem *flush; /* a read of the peer; NULL: there is no window */
@@ -161,6 +229,10 @@ struct qn_client {
 
 /* port.c */
 void qn_port_put(struct qn_port *port);
+int qn_port_make(struct ntb_dev *ntb, struct qn_port *whole, struct qn_port **port_out);
+int qn_port_register(struct qn_port *port);
+/* The last calls and faults of clients, and steps of the link, are over afterwards. */
+void qn_port_end(struct qn_port *port);
 /* Whether the client works in the epoch of a link that is up. */
 bool qn_client_is_current(struct qn_client *client);
 void qn_signal(struct qn_port *port, u64 bits, bool on_link, struct qn_client *on_dma);
@@ -172,6 +244,8 @@ void qn_inbound_take_out(struct qn_port *port, u32 window, struct qn_inbound *ou
 /* port->alive is held, but not port->lock: it unmaps memory, which takes long. */
 void qn_inbound_drop(struct qn_inbound *inbound);
 void qn_inbound_lose(struct qn_port *port, u32 window);
+/* What the holder of a part had stays until the peer's use of it has ended; only while the link is ending. */
+void qn_inbound_leave(struct qn_port *port, u32 window);
 /* Takes it out of the chip, if that can be reached. */
 void qn_inbound_suspend(struct qn_port *port, u32 window);
 /* The chip can be reached again: puts it back, or clears what may be left there. */
@@ -184,10 +258,31 @@ extern struct workqueue_struct *qn_works;
 
 /* link.c */
 void qn_link_init(struct qn_port *port);
+void qn_link_divide(struct qn_port *port); /* before its first step: the modules want it, not clients */
 void qn_link_end(struct qn_port *port); /* tells the peer; the device is still there */
 void qn_link_kick(struct qn_port *port); /* looks at the link soon */
 void qn_link_lose(struct qn_port *port); /* takes it down, soon */
 void qn_link_event(void *context);       /* of the chip */
+bool qn_link_is_seen_up(struct qn_port *port); /* by clients: a part that is ending is up for them until it is down */
+void qn_link_unwanted(struct qn_port *port); /* by the last one; port->lock */
+void qn_link_part_lost(struct qn_port *part); /* with that of the whole, whose alive and lock are held */
+
+/* parts.c */
+int qn_parts_make(struct qn_port *whole, u32 count);
+int qn_parts_register(struct qn_port *whole);
+void qn_parts_end(struct qn_port *whole);
+void qn_parts_free(struct qn_port *whole); /* the chip's windows lead nowhere any more */
+void qn_parts_kick(struct qn_port *whole);
+void qn_parts_lose(struct qn_port *whole);
+void qn_parts_begin(struct qn_port *whole); /* before the peer's module may write */
+void qn_parts_introduce(struct qn_port *whole); /* from then on it may be written to */
+struct qn_port *qn_part(struct qn_port *whole, u32 number); /* NULL: there is none */
+int qn_part_link(struct qn_port *part, u32 window, struct qn_inbound *inbound);
+u32 qn_part_hear(struct qn_port *part); /* 0: nothing is heard */
+bool qn_part_tell(struct qn_port *part, u32 word); /* false: nobody hears */
+void qn_part_clear_pads(struct qn_port *part);
+u32 qn_part_pad(struct qn_port *part, u32 index);
+void qn_part_write_pad(struct qn_port *part, u32 index, u32 value);
 
 /* client.c */
 bool qn_client_leases(struct qn_client *client, u32 window, u64 offset, u64 bytes);
@@ -202,6 +297,9 @@ void qn_memory_put(struct qn_memory *memory);
 u64 qn_memory_bytes(const struct qn_memory *memory);
 int qn_memory_map(struct qn_memory *memory, u64 offset, u64 bytes, u64 align, struct device *dev,
 		  struct qn_mapping *mapping);
+/* The same at `start` of a run. */
+int qn_memory_link(struct qn_memory *memory, u64 offset, u64 bytes, struct qn_run *run, u64 start,
+		   struct qn_mapping *mapping);
 void qn_memory_unmap(struct qn_mapping *mapping);
 
 /* copy.c */

@@ -19,6 +19,11 @@
  * DMA work only while the link is up in that epoch; without, in any. At other times a page of the client's own stands
  * behind its mappings: stores vanish there, loads return anything. No signal is raised.
  *
+ * Parts: loaded with parts=N, the module gives N devices for each port, /dev/ntbK, /dev/ntbK.1 and so on. Each is a port as
+ * described here, with windows, bits and scratchpads of its own, whose peer is the same part of the port at the other
+ * end, divided alike; INFO tells what it has. Its link is up while clients of that part want it. What was exposed when
+ * nobody wants it any more stays so until the link is seen to be down.
+ *
  * Writes through an outbound mapping are posted and write-combined: they return before they arrive, they may be merged
  * until a store fence, and a doorbell rung by QUOIT_NTB_RING arrives after the writes that a store fence put before it.
  * Reads through it are round trips; of a dead peer they give all ones.

@@ -86,7 +86,8 @@ enum quoit_option_type {
     X(BRIDGES, "bridges", "QUOIT_BRIDGES", STRING, "/dev/ntb0,/dev/ntb1", "LEFT,RIGHT", 0, 0, NETWORK, LAUNCHER,       \
       "with --host and --driver linux: the two ports of each machine",                                                 \
       "The machines are a ring of bridges then, in the order of --host, without a network: the right port of each is " \
-      "joined to the left one of the next. The job needs the ports for itself: no quoit ring join beside it.")         \
+      "joined to the left one of the next. The job needs the ports for itself; beside quoit ring join it takes parts " \
+      "of them, such as /dev/ntb0.1,/dev/ntb1.1.")                                                                     \
     X(RING, "ring", "QUOIT_RING", STRING, "", "[USER:]NAME", 0, 0, LAUNCH, LAUNCHER,                                   \
       "run on the hosts and links of a ring that stays, made by quoit ring up",                                        \
       "The job has a share of each link beside other jobs and the Ethernet device: memory and windows of its own, "    \

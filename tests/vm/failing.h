@@ -126,6 +126,23 @@ static inline void qn_unmap(struct device *dev, struct sg_table *table, enum dma
 	dma_unmap_sgtable(dev, table, direction, how);
 }
 
+/* Pages of a run. */
+static inline int qn_link_pages(struct device *dev, struct dma_iova_state *state, phys_addr_t from, size_t at, size_t bytes,
+				enum dma_data_direction direction, unsigned long how)
+{
+	int error = qn_fails() ? -ENOMEM : dma_iova_link(dev, state, from, at, bytes, direction, how);
+
+	qn_drop(QN_MAPPINGS, error ? 0 : -(long)(bytes >> PAGE_SHIFT));
+	return error;
+}
+
+static inline void qn_unlink_pages(struct device *dev, struct dma_iova_state *state, size_t at, size_t bytes,
+				   enum dma_data_direction direction, unsigned long how)
+{
+	qn_drop(QN_MAPPINGS, bytes >> PAGE_SHIFT);
+	dma_iova_unlink(dev, state, at, bytes, direction, how);
+}
+
 static inline dma_addr_t qn_map_resource(struct device *dev, phys_addr_t at, size_t bytes,
 					 enum dma_data_direction direction, unsigned long how)
 {
@@ -260,6 +277,8 @@ static inline int qn_clear_chip(struct ntb_dev *ntb, int peer, int window)
 #define sg_free_table			  qn_free_list
 #define dma_map_sgtable			  qn_map
 #define dma_unmap_sgtable		  qn_unmap
+#define dma_iova_link			  qn_link_pages
+#define dma_iova_unlink			  qn_unlink_pages
 #define dma_map_resource		  qn_map_resource
 #define dma_unmap_resource		  qn_unmap_resource
 #define alloc_anon_inode		  qn_inode

@@ -29,6 +29,10 @@ With `.ivshmem` it is QEMU's ivshmem (ivshmem_link.c) under a driver of our own,
   killed    a machine is powered off while the stress program runs on three: the job ends and says which it was
   conformance, mix, times   all of them, or those of QUOIT_VM_ONLY="rma amo"; the stress program; what single operations
             cost (ring_times.c): by hand, they need longer than ctest allows without KVM
+  iommu.part, stress.part, pair.part and others   the same on the first of one or three parts of each port
+  parts     one machine, each port in three parts: what is sent through one arrives there alone, holders of one are killed
+  shared, shared3, shared.intel   a ring of two or three machines, each port in three parts: Ethernet on the first, every
+            byte of its traffic compared; meanwhile jobs on the second, started over that Ethernet, one of which is killed
   copy      one machine: what a write through a mapped window costs beside a bare copy through the same mapping
   ethernet, netdev, compare   iperf3 between two machines through our Ethernet device; through Linux's own ntb_netdev on
             the same bed; and both, with their ratio
@@ -147,7 +151,7 @@ mount -t debugfs g /sys/kernel/debug; leaks=/sys/kernel/debug/kmemleak
 [ ! -e /proc/sys/debug ] || echo 0 > /proc/sys/debug/exception-trace # what fuzzing kills would fill the log
 for i in $(cat /proc/cmdline); do case $i in q.*=*) k=${i#q.}; export "${k%%=*}=${k#*=}";; esac; done
 dmesg -n 4
-for m in ntb $(cat /chip) $(cat /modules); do a=; [ $m = quoit_ntb ] && a=patience_ms=10000; insmod /lib/$m.ko $a || poweroff -f; done
+for m in ntb $(cat /chip) $(cat /modules); do a=; [ $m = quoit_ntb ] && a="patience_ms=10000 parts=${PARTS:-0}"; insmod /lib/$m.ko $a || poweroff -f; done
 for m in tun e1000; do [ -f /lib/$m.ko ] && insmod /lib/$m.ko; done
 for i in 1 2 3 4 5; do [ -c /dev/ntb0 ] || ! grep -q quoit_ntb /modules && break; sleep 1; done
 echo # what the firmware wrote ends without a new line
@@ -251,6 +255,7 @@ class Test:
     dead: tuple = ()         # machines that the faults kill for good
     says: str = ""           # what a line of host0 matches
     limit_s: int = LIMIT_S
+    parts: int = 0           # into which each port is divided
     lose: int = 0            # which of the doorbells' rings are lost: each that many; 0: none
     has_seconds: bool = False  # its first argument is how many it takes
     registers_max: int = 0   # accesses of one end by its machine; 0: any number
@@ -320,7 +325,8 @@ class Bed:
             "-object", self.memory_of(name),
             "-chardev", f"file,id=console,path={self.folder}/{name}.log,append=on", "-serial", "chardev:console",
             "-kernel", os.path.join(KERNEL, "vmlinuz"), "-initrd", f"{self.folder}/system",
-            "-append", f"console=ttyS0 quiet panic=-1 no_timer_check {CHECKS} {memory} {guards} {options}"]
+            "-append", f"console=ttyS0 quiet panic=-1 no_timer_check {CHECKS} {memory} {guards} q.PARTS={self.test.parts} "
+                       f"{options}"]
         if self.test.has_iommu:
             command += ["-device", "intel-iommu,intremap=on,caching-mode=on"]
         for i, end in enumerate(ends):
@@ -549,6 +555,76 @@ fi
 """
 
 
+# Ethernet on the first part of each port, jobs on the second, started over that Ethernet; all by host0.
+SHARED = """
+ifconfig lo up
+quoit ring join --host $HOST --hosts $HOSTS > /tmp/ring 2>&1 &
+keeper=$!
+for h in $(seq $HOSTS); do
+    [ $h = $((HOST + 1)) ] || until ping -c 1 -W 5 10.77.0.$h 2> /dev/null | grep -q ' 0% packet loss'; do sleep 1; done
+done
+echo "reached at $(cut -d' ' -f1 /proc/uptime) s"
+vm_remote_shell serve &
+shell=$!
+others=$(seq $((HOSTS - 1)))
+on() { vm_remote_shell 10.77.0.$(($1 + 1)) "$2"; }
+
+traffic() { # every host to every other one, again and again, each byte compared
+    rounds=0
+    until [ -e /tmp/over ]; do
+        for h in $others; do on $h "vm_ring_traffic $h $HOSTS 128" > /tmp/traffic$h & done
+        vm_ring_traffic 0 $HOSTS 128 > /tmp/traffic0
+        wait
+        for h in 0 $others; do grep -q "host $h passed" /tmp/traffic$h || { cat /tmp/traffic$h; return 1; }; done
+        rounds=$((rounds + 1)); echo $rounds > /tmp/rounds
+    done
+    echo "$rounds rounds of traffic"
+}
+list=127.0.0.1; for h in $others; do list=$list,10.77.0.$((h + 1)); done
+job() {
+    before=$(cat /tmp/rounds)
+    oshrun --driver linux --bridges /dev/ntb0.1,/dev/ntb1.1 --host $list --rsh vm_remote_shell --link-timeout 60s \\
+        --link-limit 60s --timeout 150s "$@"
+    status=$?
+    echo "$1: status $status, $(($(cat /tmp/rounds) - before)) rounds of traffic beside it"
+    return $status
+}
+outages() {
+    for h in 0 $others; do on $h "quoit ring status --json"; done | grep -o '"outages": *[0-9]*' | grep -vc '[^0-9]0$'
+}
+
+if [ $HOST = 0 ]; then
+    echo 0 > /tmp/rounds
+    traffic & traffic=$!
+    failed=0
+    job mix --seconds 5 --max-bytes 16384 || failed=1
+    [ $(cat /tmp/rounds) -gt 0 ] || { echo "no traffic beside the job"; failed=1; }
+    job mix --seconds 300 --max-bytes 16384 > /tmp/mix 2>&1 & mix=$!
+    until grep -q ' PEs begin' /tmp/mix || ! kill -0 $mix; do sleep 1; done
+    sleep 5
+    on 1 'kill -9 $(pidof mix oshrun)'
+    wait $mix && { echo "the job outlived its processes"; failed=1; }
+    tail -n 5 /tmp/mix
+    grep -q ' PEs begin' /tmp/mix || { echo "the job that was to be killed never ran"; failed=1; }
+    job mix --seconds 5 --max-bytes 16384 || failed=1
+    touch /tmp/over
+    wait $traffic || { echo "traffic failed"; failed=1; }
+    outages=$(outages)
+    echo "$outages ends of links of Ethernet had an outage"
+    [ $outages = 0 ] || failed=1
+    for h in $others; do on $h "touch /tmp/over"; done
+else
+    until [ -e /tmp/over ]; do sleep 1; done
+    failed=0
+fi
+quoit ring down
+wait $keeper || failed=1
+cat /tmp/ring
+kill $shell
+[ $failed = 0 ]
+"""
+
+
 def ring(count):
     """Machine h has its left port first: link h joins its right, end 2h, to the left of the next, end 2h + 1."""
     return {f"host{h}": ([2 * ((h - 1) % count) + 1, 2 * h], f"q.HOST={h} q.HOSTS={count}") for h in range(count)}
@@ -660,7 +736,7 @@ TESTS = {
                       engine_bytes=1, modules=DMA_MODULES),
     "stress": Test(["vm_port_stress_test"], "vm_port_stress_test $ARGS", BOTH),
     "pair": Test(["vm_port_pair"], "vm_port_pair /dev/ntb0 $END", PAIR, registers_max=2 * NAPS + 6000),
-    "beside": Test(["vm_port_beside"], "vm_port_beside /dev/ntb0 /dev/ntb1", BOTH, has_iommu=True, is_guarded=True,
+    "beside": Test(["vm_port_beside"], "vm_port_beside /dev/ntb0 /dev/ntb1 $PART", BOTH, has_iommu=True, is_guarded=True,
                    window_mib=32, map_late_us=200, faults=pull_when_asked),
     "dma": Test(["vm_port_dma"], "vm_port_dma /dev/ntb0 $END late failing", PAIR, engine=SLOW, modules=DMA_MODULES),
     "dma_fast": Test(["vm_port_dma"], "vm_port_dma /dev/ntb0 $END", PAIR, engine=[], modules=DMA_MODULES),
@@ -683,6 +759,15 @@ for name, has_iommu in {"contract": True, "pair": False, "ring2": True}.items():
     TESTS[f"{name}.intel"] = dataclasses.replace(TESTS[name], chip="intel", has_iommu=has_iommu)
 for name in ("stress", "pair", "ring2", "ring3", "flap"):
     TESTS[f"{name}.ivshmem"] = dataclasses.replace(TESTS[name], chip="ivshmem", is_mapped=True, registers_max=0)
+# The same on the first of some parts of each port: they are ports like any other.
+for name, parts in {"iommu": 1, "iommu_dma": 1, "stress": 1, "pair": 3, "fuzz": 3, "failures": 3, "ring2": 3,
+                    "flap": 3, "beside": 1}.items():
+    TESTS[f"{name}.part"] = dataclasses.replace(TESTS[name], has_iommu=True, parts=parts, registers_max=0,
+                                                window_mib=(2 if parts == 1 else 4) * TESTS[name].window_mib,
+                                                script=f"PART=part\n{TESTS[name].script}")
+TESTS["parts"] = Test(["vm_port_parts"], "vm_port_parts /dev/ntb0 /dev/ntb1", BOTH, has_iommu=True, is_guarded=True, parts=3,
+                      is_mapped=True, window_mib=4)
+TESTS["pair.intel.part"] = dataclasses.replace(TESTS["pair.part"], chip="intel")
 CONFORMANCE = os.environ["QUOIT_VM_ONLY"].split() if "QUOIT_VM_ONLY" in os.environ else [
     "rma", "strided", "edges", "values", "amo", "signal", "order", "p2p", "memory", "coll", "reduce", "lock",
                "teams", "generic", "again", "whole"]
@@ -697,6 +782,11 @@ def job(programs, options="", count=HOSTS, heap_mib=2, window_mib=16, limit_s=30
                 window_mib=window_mib, is_mapped=True, has_network=True, limit_s=120 + limit_s * len(programs), **more)
 
 
+TESTS["shared"] = Test(["quoit", "oshrun", "vm_remote_shell", "vm_ring_traffic", "mix"],
+                       f"export SHMEM_SYMMETRIC_SIZE=2M\n{SHARED}", ring(2), has_iommu=True, parts=3, window_mib=32,
+                       is_mapped=True)
+TESTS["shared.intel"] = dataclasses.replace(TESTS["shared"], chip="intel")
+TESTS["shared3"] = dataclasses.replace(TESTS["shared"], machines=ring(3), limit_s=900)
 TESTS["job"] = job(["conformance_query"])
 TESTS["job_lost_doorbells"] = job(["conformance_signal"], lose=3)
 TESTS["conformance"] = job([f"conformance_{name}" for name in CONFORMANCE], heap_mib=10, window_mib=32)

@@ -3,7 +3,8 @@
  * translation does not outlive a loss of the link. Method: one machine with both ends of a link; each check is a
  * process of its own with a limit of time.
  *
- * Use: port_beside DEVICE DEVICE
+ * Use: port_beside DEVICE DEVICE [part]   of parts of ports: a window that was lost is mapped again, and what a holder
+ * has exposed is unmapped with the link, not with the holder's end
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -194,8 +195,10 @@ static void set_patience(unsigned patience_ms)
     CHECK(file != NULL && fprintf(file, "%u\n", patience_ms) > 0 && fclose(file) == 0);
 }
 
+static bool is_part;
+
 /* What was lost with the link is set again, to the same memory: nothing is written before that, and it is not mapped
- * again. */
+ * again, unless it is of a part. */
 static void check_again(const int *ports, int memory, volatile uint64_t *word, unsigned map_ms)
 {
     lease_page(ports[1]);
@@ -214,7 +217,7 @@ static void check_again(const int *ports, int memory, volatile uint64_t *word, u
     *out = 3;
     await_word(word, 3);
     printf("set again in %u ms\n", again_ms);
-    CHECK(again_ms < map_ms / 4);
+    CHECK(is_part || again_ms < map_ms / 4);
 }
 
 /* The IOMMU takes much longer for the memory of a window than the peer has patience: the link stays up. */
@@ -342,11 +345,13 @@ static bool passes(const struct check *check, const char *const *devices)
 
 int main(int argc, char **argv)
 {
-    CHECK(argc == PORTS + 1);
+    CHECK(argc == PORTS + 1 || argc == PORTS + 2);
+    is_part = argc == PORTS + 2;
     const char *const devices[PORTS] = {argv[1], argv[2]};
     bool is_good = true;
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++)
-        is_good &= passes(&checks[i], devices);
+        if (!is_part || checks[i].run != check_big_release)
+            is_good &= passes(&checks[i], devices);
     printf("port_beside: %s\n", is_good ? "passed" : "failed");
     return is_good ? 0 : 1;
 }

@@ -76,10 +76,13 @@ static inline struct quoit_ntb_link bring_up(int port, int on_link)
     return link;
 }
 
-/* What a bridge or an engine sees in one piece, also without an IOMMU. */
+/* What a bridge or an engine sees in one piece: without an IOMMU a huge page, which such a machine has reserved. */
 static inline void *make_huge_page(void)
 {
-    void *base = mmap(NULL, HUGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+    const int flags = MAP_SHARED | MAP_ANONYMOUS;
+    void *base = mmap(NULL, HUGE_BYTES, PROT_READ | PROT_WRITE, flags | MAP_HUGETLB, -1, 0);
+    if (base == MAP_FAILED)
+        base = mmap(NULL, HUGE_BYTES, PROT_READ | PROT_WRITE, flags, -1, 0);
     CHECK(base != MAP_FAILED);
     return base;
 }
