@@ -3,7 +3,8 @@
  * executes them in that order and acknowledges the last; replies bring values and strided data back.
  *
  * Large payload goes by itself, from memory to memory: a put that no fence precedes is a put of the network, and the
- * frame that follows it, LANDED, wakes the destination. A get is a get of the network.
+ * frame that follows it, LANDED, wakes the destination, and carries the signal if it has one. A get is a get of the
+ * network.
  *
  * Order: frames of a flow keep theirs. A put of the network may overtake frames and be overtaken, so a request that
  * must not pass the puts of its PE (ORDERED, or with a signal) waits until they are done, and payload of an ORDERED put
@@ -380,7 +381,7 @@ static bool begin_transfer(struct network *network, uint64_t cookie, const struc
     struct flow *flow = &network->flows[frame->dest_host];
     char *memory = lane->memory + lane->issued[cookie].data_offset;
     uint64_t offset = flow->segments + frame->dest_pe * lane->layout->segment_stride + frame->offset;
-    bool is_put = frame->kind == QUOIT_FRAME_PUT;
+    bool is_put = frame->kind != QUOIT_FRAME_GET;
     enum quoit_status status =
         is_put ? quoit_net_put(network->net, flow->window, offset, memory, network->region, frame->bytes, cookie)
                : quoit_net_get(network->net, flow->window, offset, memory, network->region, frame->bytes, cookie);
@@ -401,25 +402,34 @@ static bool begin_transfer(struct network *network, uint64_t cookie, const struc
     return true;
 }
 
+/* Whether the payload of a put is a put of the network. */
+static bool lands(const struct quoit_frame *frame)
+{
+    return (frame->kind == QUOIT_FRAME_PUT || frame->kind == QUOIT_FRAME_PUT_SIGNAL) &&
+           (frame->flags & QUOIT_FRAME_ORDERED) == 0 && frame->bytes > FRAMED_BYTES;
+}
+
 /* False: not now. */
 static bool begin(struct network *network, uint64_t cookie, const struct quoit_frame *frame)
 {
     struct quoit_lane *lane = network->lane;
     struct open *open = &network->open[cookie];
     bool is_ordered = (frame->flags & QUOIT_FRAME_ORDERED) != 0;
+    bool has_signal = frame->kind == QUOIT_FRAME_PUT_SIGNAL;
     quoit_assert(open->state == OPEN_NONE);
     open->frame = *frame;
-    if (frame->kind == QUOIT_FRAME_GET ||
-        (frame->kind == QUOIT_FRAME_PUT && !is_ordered && frame->bytes > FRAMED_BYTES))
+    open->frame.token = (uint32_t)cookie;
+    if (has_signal)
+        open->frame.flags |= QUOIT_FRAME_PATIENT;
+    if (frame->kind == QUOIT_FRAME_GET)
+        return begin_transfer(network, cookie, frame);
+    if ((is_ordered || has_signal) && network->put_counts[frame->source_pe] > 0)
+        return false;
+    if (lands(frame))
         return begin_transfer(network, cookie, frame);
     const struct flow *flow = &network->flows[frame->dest_host];
     if (flow->out_tail - flow->out_head > FLOW_BYTES)
         return false;
-    if ((is_ordered || frame->kind == QUOIT_FRAME_PUT_SIGNAL) && network->put_counts[frame->source_pe] > 0)
-        return false;
-    open->frame.token = (uint32_t)cookie;
-    if (frame->kind == QUOIT_FRAME_PUT_SIGNAL)
-        open->frame.flags |= QUOIT_FRAME_PATIENT;
     open->part_count = append_parts(network, &open->frame, lane->memory + lane->issued[cookie].data_offset);
     count_open(network, frame->dest_host, true);
     open->state = OPEN_UNTIL_REPLY;
@@ -598,7 +608,8 @@ static void respond(struct quoit_lane *lane, const struct quoit_frame *request, 
     append(network, &reply, reply.kind == QUOIT_FRAME_DATA ? quoit_lane_reply_payload(lane, &reply) : NULL);
 }
 
-/* A put or get of the network. After a put its frame follows, to wake the PE; nothing waits for that one. */
+/* A put or get of the network. After a put its frame follows, to wake the PE; nothing waits for that one unless it has
+ * a signal. */
 static void on_done(void *arg, uint32_t host, uint64_t cookie, enum quoit_status status)
 {
     struct network *network = arg;
@@ -611,6 +622,11 @@ static void on_done(void *arg, uint32_t host, uint64_t cookie, enum quoit_status
         network->put_counts[open->frame.source_pe]--;
         open->frame.flags |= QUOIT_FRAME_LANDED;
         append_request(network, &open->frame, NULL);
+        if (open->frame.kind == QUOIT_FRAME_PUT_SIGNAL) {
+            count_open(network, open->frame.dest_host, true);
+            wait_for_ack(network, cookie);
+            return;
+        }
     }
     complete(network, cookie);
 }

@@ -407,6 +407,44 @@ static void test_a_put_behind_a_fence_waits(void **state)
     close_world(&world);
 }
 
+/* So is that of a put with a signal. The signal follows in a frame, and the next one waits for it. */
+static void test_a_large_put_with_a_signal(void **state)
+{
+    const struct quoit_frame signal = {.kind = QUOIT_FRAME_PUT_SIGNAL, .size = WORD_BYTES, .operand = 7};
+    struct world world;
+    (void)state;
+    open_world(&world);
+    struct quoit_frame large = signal, next = signal;
+    large.bytes = LARGE_BYTES;
+    large.operand2 = next.operand2 = world.layout.segment_heap;
+    submit(&world, 0, large);
+    submit(&world, 0, next);
+    step(&world);
+    assert_int_equal(world.net.put_count, 1);
+    assert_int_equal(world.net.put_bytes, LARGE_BYTES);
+    assert_int_equal(world.net.sent_count, 0);
+    world.net.is_put_done = true;
+    step(&world);
+    assert_int_equal(world.net.sent_count, 1);
+    assert_int_equal(world.net.sent_bytes, 2 * QUOIT_FRAME_BYTES);
+    const struct quoit_frame first = sent_frame(&world, 0), second = sent_frame(&world, QUOIT_FRAME_BYTES);
+    assert_int_equal(first.kind, QUOIT_FRAME_PUT_SIGNAL);
+    assert_int_equal(first.flags, QUOIT_FRAME_LANDED | QUOIT_FRAME_PATIENT);
+    assert_int_equal(first.bytes, LARGE_BYTES);
+    assert_int_equal(first.operand, 7);
+    assert_int_equal(second.flags, QUOIT_FRAME_PATIENT);
+    assert_int_equal(second.bytes, 0);
+    assert_int_equal(atomic_load(&channel_of(&world)->complete_tail), 0);
+    acknowledge(&world, 1);
+    assert_int_equal(atomic_load(&channel_of(&world)->complete_tail), 1);
+    assert_true(world.net.is_awaited);
+    acknowledge(&world, 2);
+    assert_int_equal(atomic_load(&channel_of(&world)->complete_tail), 2);
+    assert_false(world.net.is_awaited);
+    assert_true(quoit_lane_is_quiescent(&world.lane));
+    close_world(&world);
+}
+
 /* A put that the network does not take is tried again when there was no room; a host that has gone is lost, once; and
  * what can never be done ends the lane. */
 static void test_a_put_that_is_refused(void **state)
@@ -804,6 +842,7 @@ int main(void)
         cmocka_unit_test(test_many_puts_are_taken),
         cmocka_unit_test(test_cut_short),
         cmocka_unit_test(test_a_put_behind_a_fence_waits),
+        cmocka_unit_test(test_a_large_put_with_a_signal),
         cmocka_unit_test(test_a_put_that_is_refused),
         cmocka_unit_test(test_an_acknowledgement_does_not_go_back),
         cmocka_unit_test(test_a_request_is_acknowledged_once),

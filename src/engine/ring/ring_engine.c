@@ -120,15 +120,19 @@ static void fence_direct(struct quoit_context *context)
 }
 
 /* Both directly, or else the signal by a request that does not overtake the data: another thread may be making good for
- * a loss, and have opened or closed the side since. */
+ * a loss, and have opened or closed the side since. Over a network the signal follows all puts of the context. */
 static void put_signal(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset,
                        const void *source, size_t bytes, const struct quoit_signal *signal, bool is_nbi)
 {
     const struct quoit_atomic update = {
         .op = signal->op, .size = 8, .offset = signal->offset, .operand = signal->value};
-    if (quoit_ring_has_network_to(peer) ||
-        (bytes != 0 &&
-         (!quoit_direct_reaches(peer, offset, bytes) || !quoit_direct_put(context, peer, offset, source, bytes)))) {
+    if (quoit_ring_has_network_to(peer)) {
+        quoit_guest_complete(quoit_ring_engine_of(peer), context);
+        quoit_relayed_put_signal(context, peer, offset, source, bytes, signal, is_nbi);
+        return;
+    }
+    if (bytes != 0 &&
+        (!quoit_direct_reaches(peer, offset, bytes) || !quoit_direct_put(context, peer, offset, source, bytes))) {
         quoit_relayed_put_signal(context, peer, offset, source, bytes, signal, is_nbi);
         return;
     }
