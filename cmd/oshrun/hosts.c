@@ -624,6 +624,12 @@ bool hosts_start(struct job *job, uint64_t data_bytes)
     job->config.heap_bytes = (heap_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
     if (job->role == ROLE_HEAD)
         return start_elsewhere(job);
+    if (job->plan->cut_links != 0 && !quoit_job_config_has_failover(&job->config)) {
+        quoit_say("no share of the ring %s: a link of it is cut, which a job with --protocol scratchpad or --barrier "
+                  "papers does not survive; quoit ring mend [Q0224]",
+                  plan_text(job->plan, QUOIT_OPT_RING));
+        return false;
+    }
     if (job->plan->has_ring && !attach_ring(job))
         return false;
     for (uint32_t i = 0; i < job->plan->host_count; i++)
