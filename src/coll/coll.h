@@ -53,6 +53,8 @@ struct quoit_team_state *quoit_team_new(struct quoit_fabric *fabric, const struc
 /* A value above all flags that the team has set in this PE's workspace, once its members have synchronised. */
 uint64_t quoit_team_next_flag(const struct quoit_team_state *team);
 void quoit_team_delete(struct quoit_team_state *team);
+/* Until all messages of its collectives were acknowledged. */
+void quoit_team_quiet(struct quoit_team_state *team);
 
 /* This PE's address of its own object at `offset`. */
 static inline void *quoit_coll_address(const struct quoit_fabric *fabric, uint64_t offset)

@@ -144,11 +144,16 @@ static void reset_arrivals(const struct quoit_team_state *team)
     atomic_store_explicit(&team->flags->arrived.value, 0, memory_order_release);
 }
 
+void quoit_team_quiet(struct quoit_team_state *team)
+{
+    quoit_fabric_quiet(team->fabric, &team->context);
+}
+
 void quoit_team_delete(struct quoit_team_state *team)
 {
     if (!team)
         return;
-    quoit_fabric_quiet(team->fabric, &team->context); /* outstanding requests refer to the context */
+    quoit_team_quiet(team); /* outstanding requests refer to the context */
     if (team->is_leader && team->flags)
         reset_arrivals(team);
     free(team->hosts);

@@ -602,6 +602,9 @@ void quoit_handles_quiet(void)
     for (size_t i = 1; quoit_job.contexts && i < QUOIT_CONTEXTS_MAX; i++)
         if (quoit_job.contexts[i].team)
             quoit_fabric_quiet(quoit_job.fabric, &quoit_job.contexts[i].context);
+    for (size_t i = 0; quoit_job.teams && i < QUOIT_TEAMS_MAX; i++)
+        if (quoit_job.teams[i].state)
+            quoit_team_quiet(quoit_job.teams[i].state);
 }
 
 void quoit_handles_end(void)

@@ -61,7 +61,7 @@ static inline uint32_t quoit_team_pe(const struct quoit_team_slot *team, uint32_
     return team->range.start + rank * team->range.stride;
 }
 
-/* Part of finalize: quiet completes all contexts, end releases contexts and teams. */
+/* Part of finalize: quiet completes all contexts, those of teams too, end releases contexts and teams. */
 void quoit_handles_quiet(void);
 void quoit_handles_end(void);
 

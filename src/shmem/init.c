@@ -396,6 +396,8 @@ void quoit_job_finish(bool is_exit)
     quoit_coll_sync(quoit_job.world, "shmem_finalize");
     quoit_fabric_quiet(quoit_job.fabric,
                        NULL); /* messages of the sync may be lost with a link while others wait for them */
+    /* When all have finalized, proxies of other hosts may end, and nobody acknowledges anything any more. */
+    quoit_team_quiet(quoit_job.world);
     quoit_span_leave(&span);
     quoit_boot_finalized(&quoit_job.boot);
     quoit_crash_remove();
