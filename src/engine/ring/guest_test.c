@@ -316,6 +316,18 @@ static void quiet_and_fence_wait_until_it_has_arrived(void **state)
     assert_int_equal(test.idle_count, 0);
 }
 
+/* Collectives put, then signal, without a fence. */
+static void a_signal_waits(void **state)
+{
+    const struct quoit_signal signal = {.offset = test.layout.segment_heap, .value = 1, .op = QUOIT_AMO_SET};
+    (void)state;
+    put(2);
+    test.idle_count = 3;
+    test.engine->ops->put_signal(&test.context, &test.peers[2], 0, NULL, 0, &signal, false);
+    assert_int_equal(test.idle_count, 0);
+    assert_int_equal(test.done_count, 1);
+}
+
 static void none_passes_requests_before_a_fence(void **state)
 {
     (void)state;
@@ -474,6 +486,7 @@ int main(void)
         TEST(of_a_row_the_others_share_requests),
         TEST(the_ends_open_and_connect_with_their_first_operation),
         TEST(quiet_and_fence_wait_until_it_has_arrived),
+        TEST(a_signal_waits),
         TEST(none_passes_requests_before_a_fence),
         TEST(workspaces_and_large_puts_go_through_the_proxy),
         TEST(a_wake_names_what_was_put),
