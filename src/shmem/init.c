@@ -392,6 +392,7 @@ void quoit_job_finish(bool is_exit)
         quoit_audit_finish();
     quoit_fabric_quiet(quoit_job.fabric, &quoit_job.fabric->default_context);
     quoit_handles_quiet();
+    quoit_sets_quiet();
     quoit_boot_leaving(&quoit_job.boot, quoit_coll_count(quoit_job.world), is_exit);
     quoit_coll_sync(quoit_job.world, "shmem_finalize");
     quoit_fabric_quiet(quoit_job.fabric,

@@ -156,6 +156,13 @@ void quoit_set_leave(struct quoit_set *set)
     quoit_team_delete(set->team);
 }
 
+void quoit_sets_quiet(void)
+{
+    for (uint32_t i = 0; quoit_job.sets && i < CACHED_SET_COUNT; i++)
+        if (quoit_job.sets[i].state)
+            quoit_team_quiet(quoit_job.sets[i].state);
+}
+
 void quoit_sets_end(void)
 {
     for (uint32_t i = 0; quoit_job.sets && i < CACHED_SET_COUNT; i++)

@@ -31,6 +31,8 @@ struct quoit_set {
 /* Collective over the set: fills in `team`. Waits for the others only if the team must be made. */
 void quoit_set_enter(struct quoit_set *set);
 void quoit_set_leave(struct quoit_set *set);
+/* Part of finalize: completes what the cached teams have sent, while other hosts still acknowledge. */
+void quoit_sets_quiet(void);
 /* Releases the cached teams. At finalize, after a sync of the world. */
 void quoit_sets_end(void);
 
