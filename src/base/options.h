@@ -202,9 +202,9 @@ enum quoit_option_type {
       "device of the network, by name or address: eth0, mlx5_0, 10.1.0.4",                                             \
       "Default: the loopback while all hosts are emulated on one machine.")                                            \
     X(NETWORK_DIRECT, "network-direct", "QUOIT_NETWORK_DIRECT", STRING, "auto", "auto|yes|no", 0, 0, NETWORK, PES,     \
-      "whether PEs put and get a few bytes over a network by themselves, not through the proxy",                       \
-      "auto: where the network is RDMA, once a PE has done enough such operations to gain by an end of its own. yes: " \
-      "on any network, from the first one on.")                                                                        \
+      "whether PEs begin small operations over a network by themselves, not through the proxy",                        \
+      "auto: once a PE has done enough of them to gain by an end of its own. yes: from the first one on. Neither in "  \
+      "jobs of more than 256 PEs, but for puts and gets by RDMA.")                                                     \
     X(WRITES, "writes", "QUOIT_WRITES", STRING, "posted", "posted|arrived", 0, 0, EMULATED, LINKS,                     \
       "whether a write through a window may return before it has arrived",                                             \
       "posted: as on hardware; a link that goes down loses what is in flight, even if the write has returned. "        \

@@ -75,11 +75,13 @@ void quoit_survey_network(const struct quoit_layout *layout, const void *front, 
     };
     for (uint32_t local = 0; local < layout->local_count; local++) {
         const struct quoit_guest_count *own = &quoit_memory_pe(layout, (void *)(uintptr_t)front, local)->guest;
-        network_out->guest_count += load(&own->put_count) + load(&own->get_count);
+        network_out->guest_count += load(&own->put_count) + load(&own->get_count) + load(&own->message_count);
         network_out->put_count += load(&own->put_count);
         network_out->put_bytes += load(&own->put_bytes);
         network_out->get_count += load(&own->get_count);
         network_out->get_bytes += load(&own->get_bytes);
+        network_out->message_count += load(&own->message_count);
+        network_out->message_bytes += load(&own->message_bytes);
     }
 }
 

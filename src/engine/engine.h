@@ -55,7 +55,9 @@ struct quoit_ring_context {
     _Atomic uint64_t outstanding_count; /* requests submitted to the proxy and not yet reaped */
     _Atomic uint64_t relayed_count;     /* of them: to direct peers, where a later direct put could overtake them */
     _Atomic uint64_t off_lane_count;    /* of them: on other lanes than the one that keeps order */
-    _Atomic uint64_t guest_count;       /* puts over the PE's own end of a network that are not known to have arrived */
+    _Atomic uint64_t guest_put_count;   /* puts over the PE's own end of a network that are not known to have arrived */
+    _Atomic uint64_t guest_frame_count; /* and frames */
+    _Atomic uint32_t guest_mark;        /* 0, or the number of a fence issued while frames were outstanding */
     _Atomic uint32_t fence_mark;        /* 0, or the number of a fence issued while requests were outstanding */
     _Atomic uint32_t last_mark;
     /* With posted writes, sequences of direct puts: the last one, and the last one before a fence. */

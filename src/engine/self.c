@@ -124,7 +124,8 @@ static void wait_for(struct quoit_self *self, struct watched watched, bool (*is_
     struct quoit_waiter waiter = self->waiter;
     waiter.arm_arg = &armed;
     waiter.busy_ns = busy_ns;
-    waiter.sees_plain_stores = watched.is_polled || (watched.is_of_program && self->sees_plain_stores);
+    waiter.sees_plain_stores = watched.is_polled || (watched.is_of_program && self->sees_plain_stores) ||
+                               atomic_load_explicit(&self->polled_count, memory_order_relaxed) != 0;
     waiter.watch_from = watched.offset;
     waiter.watch_to = watched.offset + watched.bytes;
     if (call)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -93,4 +94,10 @@ void quoit_fill_standard_descriptors(void)
     while (fd >= 0 && fd <= STDERR_FILENO);
     if (fd >= 0)
         close(fd);
+}
+
+uint64_t quoit_descriptor_limit(void)
+{
+    struct rlimit files;
+    return getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur : 0;
 }

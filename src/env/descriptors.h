@@ -31,6 +31,8 @@ ssize_t quoit_send_with_descriptors(int fd, const void *bytes, size_t byte_count
 ssize_t quoit_receive_with_descriptors(int fd, void *bytes_out, size_t byte_count, struct quoit_ancillary *ancillary,
                                        int flags);
 
+/* How many this process may have open. */
+uint64_t quoit_descriptor_limit(void);
 /* Opens /dev/null in place of closed standard streams, whose numbers the first pipe or socket would get otherwise. */
 void quoit_fill_standard_descriptors(void);
 

@@ -10,6 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "env/descriptors.h"
+#include "host/job_config.h"
+#include "host/protocol.h"
 #include "net/net.h"
 
 struct quoit_contact {
@@ -20,10 +23,28 @@ struct quoit_contact {
 
 struct quoit_contacts {
     struct quoit_net_choice network; /* that the proxy has opened */
+    uint64_t tag;                    /* of the job */
     uint64_t lost_limit_ns;          /* after which a host is lost */
     bool is_rdma;                    /* see struct quoit_net_limits */
+    bool takes_guests;               /* the proxies execute frames that PEs send by themselves */
     bool is_told;                    /* the rest is filled in */
     struct quoit_contact hosts[];    /* [host_count]; of the own host it is not used */
 };
+
+#define QUOIT_GUESTS_MAX 256u
+
+/* PEs that may have an end of their own; they are guests by their numbers. Each takes a descriptor of a proxy: of large
+ * jobs none has. */
+static inline uint32_t quoit_contacts_guest_count(const struct quoit_job_config *job)
+{
+    bool fits = job->pe_count <= QUOIT_GUESTS_MAX && quoit_descriptor_limit() / 2 >= job->pe_count;
+    return quoit_job_config_traits(job)->has_contacts && fits ? job->pe_count : 0;
+}
+
+/* The host of a number of the network: itself, or that of a guest. */
+static inline uint32_t quoit_contacts_host_of(const struct quoit_job_config *job, uint32_t number)
+{
+    return number < job->host_count ? number : quoit_job_config_host_of_pe(job, number - job->host_count);
+}
 
 #endif

@@ -35,12 +35,14 @@ struct quoit_wish {
 };
 _Static_assert(sizeof(struct quoit_wish) == 24, "three words, copied one by one");
 
-/* What a PE put and fetched over an end of its own on the network that joins the hosts. */
+/* What a PE put, fetched and sent over an end of its own on the network that joins the hosts. */
 struct quoit_guest_count {
     _Atomic uint64_t put_count;
     _Atomic uint64_t put_bytes;
     _Atomic uint64_t get_count;
     _Atomic uint64_t get_bytes;
+    _Atomic uint64_t message_count;
+    _Atomic uint64_t message_bytes;
 };
 
 struct quoit_pe_shared {

@@ -18,7 +18,7 @@
 
 #include "net/net.h"
 
-#define QUOIT_NET_DRIVER_VERSION 4 /* of this header; others are refused */
+#define QUOIT_NET_DRIVER_VERSION 5 /* of this header; others are refused */
 
 /* A message may be reported before others of its host that were sent earlier, as long as it is less than so many ahead
  * of the first of them. */
@@ -38,7 +38,8 @@ struct quoit_net_driver_config {
     uint32_t skip_count;  /* so many of the best are passed over; UNSUPPORTED: there are no more */
     uint32_t host;        /* of this end */
     uint32_t host_count;
-    bool is_guest; /* it neither sends nor receives messages */
+    uint32_t guest_count; /* where takes_guests: they are hosts host_count and on */
+    bool is_guest;        /* it has few messages under way */
     struct quoit_net_events events;
 };
 
@@ -72,6 +73,7 @@ struct quoit_net_driver {
                               char problem[QUOIT_NET_PROBLEM_BYTES]);
     /* The region and windows are released before. */
     void (*close)(struct quoit_net_end *end);
+    /* Once for a host; a guest may come again, at another address. */
     enum quoit_status (*connect)(struct quoit_net_end *end, uint32_t host, const struct quoit_net_address *address);
     enum quoit_status (*reg)(struct quoit_net_end *end, void *memory, uint64_t bytes, struct quoit_net_key *key_out,
                              void **region_out);

@@ -14,13 +14,15 @@
 #define RETRY_NS           1000000 /* a heartbeat that found no buffer */
 #define WATCH_ALL_HOSTS    32      /* with more each end watches some; see watches() */
 
-/* ASK: the receiver, which does not watch the sender, is to say something. LOST: the sender has lost a host. */
+/* ASK: the receiver, which does not watch the sender, is to say something. LOST: the sender has lost a host. GUEST: the
+ * sender is one; nothing of it follows before the answer. */
 enum message_kind {
     MESSAGE_PAYLOAD = 1,
     MESSAGE_HEARTBEAT,
     MESSAGE_LEAVING,
     MESSAGE_ASK,
     MESSAGE_LOST,
+    MESSAGE_GUEST, /* with its address */
     MESSAGE_KIND_COUNT
 };
 
@@ -34,7 +36,7 @@ struct loss {
 struct message_header {
     uint64_t tag;      /* of the job */
     uint32_t sequence; /* 1, 2, 3, ... from one host to another: each message arrives, once */
-    uint16_t host;     /* the sender */
+    uint16_t host;     /* the sender; guests follow the hosts */
     uint8_t kind;      /* enum message_kind */
     uint8_t version;   /* of the driver contract */
 };
@@ -58,6 +60,7 @@ struct host {
     bool is_awaited;   /* quoit_net_await() */
     bool is_asked;     /* it has sent ASK and got no answer yet */
     bool is_farewell_sent;
+    bool is_greeted; /* a guest has sent it GUEST */
     bool is_broken; /* the driver said so, and on_lost has not been called */
     uint32_t sent_sequence;
     uint32_t heard_sequence;
@@ -88,7 +91,7 @@ struct quoit_net {
     const struct quoit_net_driver *driver;
     struct quoit_net_end *end;
     struct quoit_net_limits limits; /* without what the header takes of a message */
-    struct host *hosts;
+    struct host *hosts;   /* [end_count] */
     struct loss *losses; /* loss_count, in the order in which this end heard of them */
     struct quoit_net_region region;
     struct quoit_net_window *windows;
@@ -101,6 +104,21 @@ struct quoit_net {
     bool has_broken;        /* a host is_broken */
     bool is_inside;         /* progress runs: callbacks must not call it */
 };
+
+/* Hosts, and guests behind them. */
+static uint32_t end_count(const struct quoit_net *net)
+{
+    return net->config.host_count + net->config.guest_count;
+}
+
+static void drop_held(struct host *host)
+{
+    for (struct held *held = host->held, *next; held; held = next) {
+        next = held->next;
+        free(held);
+    }
+    host->held = NULL;
+}
 
 /* Events of the driver */
 
@@ -130,13 +148,16 @@ static void on_broken(void *arg, uint32_t host)
 static bool is_ours(struct quoit_net *net, const struct message_header *header, uint32_t bytes)
 {
     if (bytes < sizeof *header || header->version != QUOIT_NET_DRIVER_VERSION || header->tag != net->config.tag ||
-        header->host >= net->config.host_count || header->host == net->config.host || header->kind == 0 ||
-        header->kind >= MESSAGE_KIND_COUNT) {
+        header->host >= end_count(net) || header->host == net->config.host || header->kind == 0 ||
+        header->kind >= MESSAGE_KIND_COUNT ||
+        (header->host >= net->config.host_count && header->kind != MESSAGE_PAYLOAD && header->kind != MESSAGE_GUEST)) {
         if (net->dropped_count++ == 0)
             quoit_log(QUOIT_LOG_WARN, "net: dropped %u bytes that are no message of this job", bytes);
         return false;
     }
-    return net->hosts[header->host].state != HOST_LOST;
+    const struct host *host = &net->hosts[header->host];
+    return header->host < net->config.host_count ? host->state != HOST_LOST
+                                                 : host->state == HOST_CONNECTED || header->kind == MESSAGE_GUEST;
 }
 
 /* Keeps the message until those before it have come. Returns why not; NULL: it is kept. */
@@ -160,6 +181,23 @@ static const char *hold(struct host *host, const struct message_header *header, 
 }
 
 static void lose(struct quoit_net *net, uint32_t host_index, enum quoit_status status);
+
+/* A guest has come, perhaps once more. The next watch answers. */
+static void take_guest(struct quoit_net *net, const struct message_header *header, uint32_t bytes)
+{
+    struct host *guest = &net->hosts[header->host];
+    struct quoit_net_address address;
+    if (header->host < net->config.host_count || header->sequence != 1 || bytes != sizeof *header + sizeof address)
+        return;
+    memcpy(&address, header + 1, sizeof address);
+    if (address.bytes == 0 || address.bytes > QUOIT_NET_ADDRESS_BYTES_MAX ||
+        net->driver->connect(net->end, header->host, &address) != QUOIT_OK)
+        return;
+    if (guest->state == HOST_CONNECTED)
+        lose(net, header->host, QUOIT_GONE);
+    *guest = (struct host){.state = HOST_CONNECTED, .is_heard = true, .is_asked = true, .heard_sequence = 1};
+    net->next_watch_ns = net->now_ns;
+}
 
 /* What another end has lost is lost here. */
 static void take_loss(struct quoit_net *net, const void *payload, uint32_t bytes)
@@ -199,9 +237,13 @@ static void on_message(void *arg, const void *message, uint32_t bytes)
 {
     struct quoit_net *net = arg;
     const struct message_header *header = message;
-    if (net->config.is_guest || !is_ours(net, header, bytes))
+    if (!is_ours(net, header, bytes))
         return;
     struct host *host = &net->hosts[header->host];
+    if (header->kind == MESSAGE_GUEST) {
+        take_guest(net, header, bytes);
+        return;
+    }
     if (header->sequence != host->heard_sequence + 1) {
         const char *problem = hold(host, header, bytes);
         if (!problem)
@@ -222,6 +264,12 @@ static void on_message(void *arg, const void *message, uint32_t bytes)
 
 /* Heartbeats and lost hosts */
 
+/* As others know this end. */
+static uint32_t own_number(const struct quoit_net *net)
+{
+    return net->config.is_guest ? net->config.host_count + net->config.guest : net->config.host;
+}
+
 static enum quoit_status send_kind(struct quoit_net *net, uint32_t host_index, enum message_kind kind,
                                    const void *payload, uint32_t bytes)
 {
@@ -231,7 +279,7 @@ static enum quoit_status send_kind(struct quoit_net *net, uint32_t host_index, e
         return QUOIT_FULL;
     *header = (struct message_header){.tag = net->config.tag,
                                       .sequence = host->sent_sequence + 1,
-                                      .host = (uint16_t)net->config.host,
+                                      .host = (uint16_t)own_number(net),
                                       .kind = (uint8_t)kind,
                                       .version = QUOIT_NET_DRIVER_VERSION};
     if (bytes)
@@ -257,6 +305,12 @@ static void lose(struct quoit_net *net, uint32_t host_index, enum quoit_status s
     struct host *host = &net->hosts[host_index];
     bool was_connected = host->state == HOST_CONNECTED;
     host->is_broken = false;
+    if (host_index >= net->config.host_count) { /* another guest may come in its place */
+        drop_held(host);
+        *host = (struct host){0};
+        net->config.on_lost(net->config.arg, host_index, status);
+        return;
+    }
     if (host->state == HOST_LOST)
         return;
     host->state = was_connected ? HOST_LOST : host->state; /* one that has left may break its connection */
@@ -273,7 +327,7 @@ static void lose(struct quoit_net *net, uint32_t host_index, enum quoit_status s
 static void lose_broken(struct quoit_net *net)
 {
     net->has_broken = false;
-    for (uint32_t i = 0; i < net->config.host_count; i++)
+    for (uint32_t i = 0; i < end_count(net); i++)
         if (net->hosts[i].is_broken)
             lose(net, i, QUOIT_GONE);
 }
@@ -342,7 +396,7 @@ static void watch(struct quoit_net *net)
         if (is_expected(host) && net->now_ns - host->heard_ns > limit_ns)
             lose(net, i, QUOIT_TIMEOUT);
     }
-    for (uint32_t i = 0; i < net->config.host_count; i++)
+    for (uint32_t i = 0; i < end_count(net); i++)
         if (net->hosts[i].state == HOST_CONNECTED && speak(net, i) == QUOIT_FULL)
             net->next_watch_ns = net->now_ns + RETRY_NS;
 }
@@ -443,6 +497,7 @@ static enum quoit_status open_driver(struct quoit_net *net, char problem[QUOIT_N
         .device = config->device,
         .host = config->host,
         .host_count = config->host_count,
+        .guest_count = config->guest_count,
         .is_guest = config->is_guest,
         .events = {.arg = net, .done = on_done, .message = on_message, .broken = on_broken},
     };
@@ -471,7 +526,7 @@ enum quoit_status quoit_net_open(const struct quoit_net_config *config, struct q
     quoit_assert(config->host < config->host_count);
     quoit_assert(config->host_count <= QUOIT_NET_HOSTS_MAX);
     struct quoit_net *net = calloc(1, sizeof *net);
-    struct host *hosts = calloc(config->host_count, sizeof *hosts);
+    struct host *hosts = calloc(config->host_count + config->guest_count, sizeof *hosts);
     struct loss *losses = calloc(config->host_count, sizeof *losses);
     enum quoit_status status = QUOIT_NO_MEMORY;
     problem[0] = '\0';
@@ -512,11 +567,8 @@ void quoit_net_close(struct quoit_net *net)
     if (net->region.memory)
         net->driver->unreg(net->end, net->region.of_driver);
     net->driver->close(net->end);
-    for (uint32_t i = 0; i < net->config.host_count; i++)
-        for (struct held *held = net->hosts[i].held, *next; held; held = next) {
-            next = held->next;
-            free(held);
-        }
+    for (uint32_t i = 0; i < end_count(net); i++)
+        drop_held(&net->hosts[i]);
     free(net->losses);
     free(net->hosts);
     free(net);
@@ -648,15 +700,27 @@ enum quoit_status quoit_net_get(struct quoit_net *net, const struct quoit_net_wi
     return begin(net, window, net->driver->get, &transfer, region);
 }
 
+/* Whether the host has answered the guest that it knows it. */
+static bool is_known(struct quoit_net *net, uint32_t host_index)
+{
+    struct host *host = &net->hosts[host_index];
+    if (!host->is_greeted)
+        host->is_greeted = send_kind(net, host_index, MESSAGE_GUEST, &net->end->address, sizeof net->end->address) ==
+                           QUOIT_OK;
+    return host->is_heard;
+}
+
 enum quoit_status quoit_net_send(struct quoit_net *net, uint32_t host, const void *payload, uint32_t bytes)
 {
-    quoit_assert(!net->config.is_guest);
-    quoit_assert(host < net->config.host_count);
-    quoit_assert(net->hosts[host].state != HOST_UNKNOWN);
+    quoit_assert(host < end_count(net));
+    quoit_assert(net->hosts[host].state != HOST_UNKNOWN || host >= net->config.host_count);
+    quoit_assert(!net->config.is_guest || net->limits.takes_guests);
     if (bytes > net->limits.message_bytes)
         return QUOIT_OUT_OF_RANGE;
     if (net->hosts[host].state != HOST_CONNECTED || net->hosts[host].is_broken)
         return QUOIT_GONE;
+    if (net->config.is_guest && !is_known(net, host))
+        return QUOIT_FULL;
     return send_kind(net, host, MESSAGE_PAYLOAD, payload, bytes);
 }
 

@@ -12,9 +12,10 @@
  * among them nor against messages; but what is done is in memory before a message that is sent afterwards arrives.
  * Progress: the network moves only while both hosts call quoit_net_progress(), unless limits say is_rdma.
  *
- * Guests: an end that only puts and gets, of a process beside the one that owns the host's end. It sends no messages
- * and no heartbeats, and other hosts do not know it; it loses a host only when its connection breaks. Some networks have
- * none: UNSUPPORTED.
+ * Guests: an end of a process beside the one that owns the host's end. It puts and gets, and sends no heartbeats; it
+ * loses a host only when its connection breaks. Some networks have none: UNSUPPORTED. Where limits say takes_guests, a
+ * guest also sends messages to hosts that allow it (guest_count), and they to it: there guest G is host host_count + G,
+ * from its first message on. It is lost there when a message to it fails, or another guest of its number comes.
  *
  * Lost hosts: every end sends heartbeats from within progress, to all others while there are few, else to some, so that
  * each host is watched by several. A host that was not heard of for lost_limit_ns, or, until it has first spoken, for
@@ -76,6 +77,7 @@ struct quoit_net_limits {
     bool needs_region;       /* a put or get must name the region of its local memory */
     bool orders_puts;        /* puts to a host take effect in order */
     bool is_rdma;            /* puts and gets need no progress at the other host */
+    bool takes_guests;       /* guests and hosts may send messages to each other */
 };
 
 /* What carries the traffic. */
@@ -91,9 +93,11 @@ struct quoit_net_config {
     const char *driver;   /* "ofi", "ucx"; NULL or "auto": the first that works */
     const char *provider; /* NULL: the driver's choice */
     const char *device;   /* by name or address; NULL: the driver's choice */
-    bool is_guest; /* on_message and on_left are not used */
-    uint32_t host;
+    bool is_guest;        /* on_left is not used */
+    uint32_t host;        /* a guest: where it runs */
     uint32_t host_count;
+    uint32_t guest;       /* a guest: its number */
+    uint32_t guest_count; /* a host's end: guests of lower numbers may send messages to it */
     uint64_t tag;            /* of the job: ends with another tag are strangers */
     uint64_t lost_limit_ns;  /* 0: QUOIT_NET_LOST_LIMIT_NS */
     uint64_t start_limit_ns; /* for the others to connect too; less than lost_limit_ns: that */

@@ -47,6 +47,7 @@ struct rig {
     uint64_t late_ns;       /* so long the last host makes no progress when all have connected */
     uint32_t host_count;
     uint32_t host;     /* of this process */
+    uint32_t guest_count;
     bool has_two_tags; /* of jobs: even hosts do not know odd ones */
     bool stays;        /* hosts do not leave at the end: they must have died, or be lost */
     bool rushes;       /* hosts run as soon as they have connected themselves */
@@ -169,6 +170,7 @@ static inline void rig_open(struct rig *rig)
                                             .device = rig->device,
                                             .host = rig->host,
                                             .host_count = rig->host_count,
+                                            .guest_count = rig->guest_count,
                                             .tag = RIG_TAG + (rig->has_two_tags ? rig->host % 2 : 0),
                                             .lost_limit_ns = rig->lost_limit_ns,
                                             .memory = rig->memory,

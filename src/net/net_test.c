@@ -680,6 +680,84 @@ static void visit(struct rig *rig)
     free(local);
 }
 
+#define GUEST       3u
+#define GUEST_COUNT 4u
+#define SAID_COUNT  100u
+
+/* A guest says numbers to host 1, and hears the double of each, in order; then another one of the same number does. */
+static void hear(struct rig *guest, uint32_t host, const void *payload, uint32_t bytes)
+{
+    uint64_t number;
+    must(host == 1 && bytes == sizeof number);
+    memcpy(&number, payload, sizeof number);
+    must(number == 2 * guest->message_count);
+}
+
+static void say(struct rig *rig)
+{
+    struct rig guest = {.driver = rig->driver, .host_count = 2, .host = 0, .on_message = hear};
+    char problem[QUOIT_NET_PROBLEM_BYTES];
+    const struct quoit_net_config config = {.driver = rig->driver,
+                                            .device = rig->device,
+                                            .is_guest = true,
+                                            .guest = GUEST,
+                                            .host_count = 2,
+                                            .tag = RIG_TAG,
+                                            .on_done = rig_done,
+                                            .on_message = rig_message,
+                                            .on_lost = rig_lost,
+                                            .arg = &guest};
+    must(quoit_net_open(&config, &guest.net, problem) == QUOIT_OK);
+    must(quoit_net_limits(guest.net)->takes_guests);
+    must(quoit_net_connect(guest.net, 1, &rig->board->addresses[1]) == QUOIT_OK);
+    for (uint64_t number = 1; number <= SAID_COUNT; number++)
+        rig_send(&guest, 1, &number, sizeof number);
+    rig_until(&guest, guest.message_count == SAID_COUNT);
+    must(guest.lost_mask == 0);
+    quoit_net_close(guest.net);
+}
+
+static void repeat(struct rig *rig, uint32_t host, const void *payload, uint32_t bytes)
+{
+    uint64_t *numbers = rig->arg, number;
+    must(host == 2 + GUEST && bytes == sizeof number);
+    memcpy(&number, payload, sizeof number);
+    numbers[rig->message_count - 1] = number;
+}
+
+static void run_said(struct rig *rig)
+{
+    uint64_t numbers[2 * SAID_COUNT], done_count = 0;
+    if (rig->host == 0) {
+        say(rig);
+        say(rig);
+        atomic_store(&rig->board->word[0], 1);
+        return;
+    }
+    rig->arg = numbers;
+    rig->on_message = repeat;
+    while (atomic_load(&rig->board->word[0]) == 0) {
+        rig_until(rig, done_count < rig->message_count || atomic_load(&rig->board->word[0]) != 0);
+        for (; done_count < rig->message_count; done_count++) {
+            uint64_t twice = 2 * numbers[done_count];
+            must(numbers[done_count] == done_count % SAID_COUNT + 1);
+            rig_send(rig, 2 + GUEST, &twice, sizeof twice);
+        }
+    }
+    must(done_count == 2 * SAID_COUNT);
+    must(rig->lost_mask == 1u << (2 + GUEST)); /* the first, when the second came */
+    rig->lost_mask = 0;
+}
+
+static void test_guest_messages(void **state)
+{
+    (void)state;
+    struct rig rig = make_rig(2);
+    rig.guest_count = GUEST_COUNT;
+    if (strcmp(driver_now, "ucx") != 0)
+        assert_int_equal(rig_run(&rig, run_said), 0);
+}
+
 static void run_guest(struct rig *rig)
 {
     if (rig->host == 0) {
@@ -743,6 +821,7 @@ int main(void)
         cmocka_unit_test(test_frozen),    cmocka_unit_test(test_sleep),
         cmocka_unit_test(test_garbage),   cmocka_unit_test(test_stranger),
         cmocka_unit_test(test_keys),      cmocka_unit_test(test_guest),
+        cmocka_unit_test(test_guest_messages),
     };
     int failed_count = 0;
     cmocka_set_test_filter(getenv("QUOIT_TEST_ONLY")); /* NULL: all */

@@ -75,7 +75,9 @@ struct network {
     struct quoit_network_sleep *sleep;
     uint32_t part_bytes;  /* payload of a frame, at most */
     struct open *open;    /* [local PE][request], then those of messages between hosts */
-    struct flow *flows;   /* [host] */
+    struct flow *flows;   /* [host], then [guest]: ends of PEs elsewhere, from which frames come, too */
+    uint32_t guest_count;
+    uint32_t sender;      /* whose message is taken */
     uint16_t *busy_hosts; /* a list of busy_count */
     uint32_t busy_count;
     uint32_t *put_counts; /* [local PE]: puts of the network under way */
@@ -138,9 +140,9 @@ static char *reserve(struct network *network, struct flow *flow, uint32_t bytes)
     return flow->out + flow->out_tail;
 }
 
-static void append(struct network *network, const struct quoit_frame *frame, const char *payload)
+static void append(struct network *network, uint32_t host, const struct quoit_frame *frame, const char *payload)
 {
-    struct flow *flow = &network->flows[frame->dest_host];
+    struct flow *flow = &network->flows[host];
     uint64_t begin_ns = quoit_lane_trace_now(network->lane);
     uint32_t bytes = quoit_frame_payload_bytes(frame), whole = QUOIT_FRAME_BYTES + padded(bytes);
     char *to = reserve(network, flow, whole);
@@ -152,7 +154,7 @@ static void append(struct network *network, const struct quoit_frame *frame, con
         memcpy(to + QUOIT_FRAME_BYTES, payload, bytes);
     }
     flow->out_tail += whole;
-    mark_busy(network, frame->dest_host);
+    mark_busy(network, host);
     quoit_lane_trace_frame(network->lane, QUOIT_TRACE_SEND, frame, QUOIT_RIGHT, begin_ns);
 }
 
@@ -217,10 +219,10 @@ static void acknowledge(struct network *network, uint32_t host)
     flow->told_sequence = flow->executed_sequence;
     flow->is_ack_due = false;
     flow->pending_steps = 0;
-    append(network,
+    append(network, host,
            &(struct quoit_frame){.kind = QUOIT_FRAME_ACK,
                                  .source_host = (uint16_t)network->lane->layout->host,
-                                 .dest_host = (uint16_t)host,
+                                 .dest_host = (uint16_t)quoit_contacts_host_of(&network->lane->layout->job, host),
                                  .flow_sequence = flow->executed_sequence},
            NULL);
 }
@@ -251,7 +253,7 @@ static void append_request(struct network *network, struct quoit_frame *frame, c
 {
     if (!quoit_frame_needs_response(frame->kind))
         frame->flow_sequence = ++network->flows[frame->dest_host].sent_sequence;
-    append(network, frame, payload);
+    append(network, frame->dest_host, frame, payload);
 }
 
 /* How many bytes of a request fit one frame: whole elements, and words that a PE may wait for. */
@@ -537,7 +539,7 @@ static bool take_reply(struct network *network, const struct quoit_frame *frame,
 /* quoit_lane_deliver() calls respond(), which counts it or replies. */
 static bool take_request(struct network *network, const struct quoit_frame *frame, const char *payload)
 {
-    struct flow *flow = &network->flows[frame->source_host];
+    struct flow *flow = &network->flows[network->sender];
     if (quoit_frame_needs_response(frame->kind)) {
         if (frame->kind == QUOIT_FRAME_GET || frame->bytes > network->part_bytes)
             return false; /* its data would not fit a reply */
@@ -548,15 +550,27 @@ static bool take_request(struct network *network, const struct quoit_frame *fram
     return true;
 }
 
-static bool take(struct network *network, uint32_t host, const struct quoit_frame *frame, const char *payload)
+/* What PEs send by themselves: see engine/ring/guest.h. */
+static bool is_of_guest(const struct network *network, const struct quoit_frame *frame)
+{
+    static const uint32_t kinds =
+        1u << QUOIT_FRAME_PUT | 1u << QUOIT_FRAME_PUT_SIGNAL | 1u << QUOIT_FRAME_AMO | 1u << QUOIT_FRAME_AMO_FETCH;
+    const struct quoit_job_config *job = &network->lane->layout->job;
+    uint32_t pe = quoit_job_config_first_pe(job, frame->source_host) + frame->source_pe;
+    return (kinds >> frame->kind & 1) != 0 && pe == network->sender - job->host_count;
+}
+
+static bool take(struct network *network, const struct quoit_frame *frame, const char *payload)
 {
     const struct quoit_frame_limits limits = quoit_lane_limits(network->lane);
     enum quoit_class class = quoit_frame_class(frame->kind);
-    if (quoit_frame_check(frame, class, &limits) != QUOIT_OK || frame->source_host != host ||
-        frame->dest_host != network->lane->layout->host || frame->kind == QUOIT_FRAME_TOPOLOGY)
+    if (quoit_frame_check(frame, class, &limits) != QUOIT_OK ||
+        frame->source_host != quoit_contacts_host_of(&network->lane->layout->job, network->sender) ||
+        frame->dest_host != network->lane->layout->host || frame->kind == QUOIT_FRAME_TOPOLOGY ||
+        (network->sender >= limits.host_count && !is_of_guest(network, frame)))
         return false;
     if (frame->kind == QUOIT_FRAME_ACK)
-        return take_ack(network, host, frame->flow_sequence);
+        return take_ack(network, network->sender, frame->flow_sequence);
     uint64_t begin_ns = quoit_lane_trace_now(network->lane);
     bool is_taken =
         class == QUOIT_CLASS_REPLY ? take_reply(network, frame, payload) : take_request(network, frame, payload);
@@ -568,6 +582,7 @@ static void on_message(void *arg, uint32_t host, const void *message, uint32_t b
 {
     struct network *network = arg;
     uint32_t at = 0;
+    network->sender = host;
     while (at < bytes && network->lane->status == QUOIT_OK) {
         struct quoit_frame frame = {0};
         const char *record = (const char *)message + at;
@@ -577,8 +592,9 @@ static void on_message(void *arg, uint32_t host, const void *message, uint32_t b
             payload_bytes = quoit_frame_payload_bytes(&frame);
             rest -= QUOIT_FRAME_BYTES;
         }
-        if (payload_bytes > rest || !take(network, host, &frame, record + QUOIT_FRAME_BYTES)) {
-            quoit_log(QUOIT_LOG_ERROR, "a malformed frame came from host %u: kind %u", host, frame.kind);
+        if (payload_bytes > rest || !take(network, &frame, record + QUOIT_FRAME_BYTES)) {
+            quoit_log(QUOIT_LOG_ERROR, "a malformed frame came from host %u: kind %u", quoit_contacts_host_of(&network->lane->layout->job, host),
+                      frame.kind);
             quoit_lane_fail(network->lane, QUOIT_INVALID);
             return;
         }
@@ -590,10 +606,10 @@ static void respond(struct quoit_lane *lane, const struct quoit_frame *request, 
 {
     struct network *network = lane->state;
     if (!quoit_frame_needs_response(request->kind)) {
-        struct flow *flow = &network->flows[request->source_host];
+        struct flow *flow = &network->flows[network->sender];
         flow->executed_sequence++;
         flow->is_ack_due |= !(request->flags & QUOIT_FRAME_PATIENT);
-        mark_busy(network, request->source_host);
+        mark_busy(network, network->sender);
         return;
     }
     struct quoit_frame reply = *request;
@@ -605,7 +621,8 @@ static void respond(struct quoit_lane *lane, const struct quoit_frame *request, 
     reply.dest_pe = request->source_pe;
     if (reply.kind == QUOIT_FRAME_VALUE)
         reply.operand = value;
-    append(network, &reply, reply.kind == QUOIT_FRAME_DATA ? quoit_lane_reply_payload(lane, &reply) : NULL);
+    append(network, network->sender, &reply,
+           reply.kind == QUOIT_FRAME_DATA ? quoit_lane_reply_payload(lane, &reply) : NULL);
 }
 
 /* A put or get of the network. After a put its frame follows, to wake the PE; nothing waits for that one unless it has
@@ -634,6 +651,11 @@ static void on_done(void *arg, uint32_t host, uint64_t cookie, enum quoit_status
 static void on_lost(void *arg, uint32_t host, enum quoit_status status)
 {
     struct network *network = arg;
+    struct flow *flow = &network->flows[host];
+    if (host >= network->lane->layout->job.host_count) { /* a PE has closed its end */
+        *flow = (struct flow){.out = flow->out, .out_bytes = flow->out_bytes, .is_busy = flow->is_busy};
+        return;
+    }
     quoit_log(QUOIT_LOG_INFO, "host %u is lost: %s", host, quoit_status_text(status));
     quoit_lane_count_up(&network->lane->shared->network.lost_count, 1);
     lose(network, host);
@@ -715,15 +737,19 @@ static enum quoit_status meet_host(struct network *network, uint32_t host, const
 }
 
 /* For PEs that put and get by themselves (engine/ring/guest.h), which start after the proxy is ready. */
-static void tell_contacts(struct network *network, const struct contact *contacts, uint64_t lost_limit_ns)
+static void tell_contacts(struct network *network, const struct contact *contacts,
+                          const struct quoit_lane_network *config)
 {
     struct quoit_lane *lane = network->lane;
+    const struct quoit_net_limits *limits = quoit_net_limits(network->net);
     struct quoit_contacts *told = quoit_memory_contacts(lane->layout, lane->memory);
     if (!told)
         return;
     told->network = *quoit_net_choice(network->net);
-    told->lost_limit_ns = lost_limit_ns ? lost_limit_ns : QUOIT_NET_LOST_LIMIT_NS;
-    told->is_rdma = quoit_net_limits(network->net)->is_rdma;
+    told->tag = config->tag;
+    told->lost_limit_ns = config->lost_limit_ns ? config->lost_limit_ns : QUOIT_NET_LOST_LIMIT_NS;
+    told->is_rdma = limits->is_rdma;
+    told->takes_guests = limits->takes_guests && network->guest_count > 0;
     for (uint32_t host = 0; host < lane->layout->job.host_count; host++)
         told->hosts[host] = contacts[host].memory;
     told->is_told = true;
@@ -750,7 +776,7 @@ static enum quoit_status meet(struct network *network, const struct quoit_lane_n
             status = meet_host(network, host, &own, &contacts[host]);
     if (status == QUOIT_OK) {
         share_machine(network, contacts);
-        tell_contacts(network, contacts, config->lost_limit_ns);
+        tell_contacts(network, contacts, config);
     }
     free(contacts);
     return status;
@@ -765,6 +791,7 @@ static enum quoit_status join(struct network *network, const struct quoit_lane_n
                                          .device = config->device,
                                          .host = lane->layout->host,
                                          .host_count = lane->layout->job.host_count,
+                                         .guest_count = network->guest_count,
                                          .tag = config->tag,
                                          .lost_limit_ns = config->lost_limit_ns,
                                          .start_limit_ns = config->start_limit_ns,
@@ -808,8 +835,9 @@ static enum quoit_status open(struct quoit_lane *lane)
     quoit_assert(lane->index == lane->layout->link_lane_count);
     network->lane = lane;
     network->open = calloc(quoit_lane_cookie(local_count, QUOIT_MESSAGES_MAX), sizeof *network->open);
-    network->flows = calloc(host_count, sizeof *network->flows);
-    network->busy_hosts = calloc(host_count, sizeof *network->busy_hosts);
+    network->guest_count = quoit_contacts_guest_count(&lane->layout->job);
+    network->flows = calloc(host_count + network->guest_count, sizeof *network->flows);
+    network->busy_hosts = calloc(host_count + network->guest_count, sizeof *network->busy_hosts);
     network->put_counts = calloc(local_count, sizeof *network->put_counts);
     if (!network->open || !network->flows || !network->busy_hosts || !network->put_counts)
         return QUOIT_NO_MEMORY;
@@ -825,8 +853,8 @@ static void close(struct quoit_lane *lane)
     if (network->net && quoit_net_leave(network->net, LEAVE_NS) != QUOIT_OK)
         quoit_log(QUOIT_LOG_DEBUG, "some hosts have ended without a farewell");
     quoit_net_close(network->net);
-    for (uint32_t host = 0; host < lane->layout->job.host_count && network->flows; host++)
-        free(network->flows[host].out);
+    for (uint32_t i = 0; i < lane->layout->job.host_count + network->guest_count && network->flows; i++)
+        free(network->flows[i].out);
     free(network->put_counts);
     free(network->busy_hosts);
     free(network->flows);
@@ -853,8 +881,8 @@ static bool is_quiescent(const struct quoit_lane *lane)
 static void check(const struct quoit_lane *lane)
 {
     const struct network *network = lane->state;
-    for (uint32_t host = 0; host < lane->layout->job.host_count; host++) {
-        const struct flow *flow = &network->flows[host];
+    for (uint32_t i = 0; i < lane->layout->job.host_count + network->guest_count; i++) {
+        const struct flow *flow = &network->flows[i];
         quoit_assert(flow->out_head <= flow->out_tail);
         quoit_assert(flow->out_tail <= flow->out_bytes);
         quoit_assert((flow->first_open == 0) == (flow->last_open == 0));

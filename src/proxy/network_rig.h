@@ -41,6 +41,8 @@ struct quoit_net {
     bool has_left, is_closed;
     _Alignas(8) char coming[MESSAGE_BYTES]; /* for the next progress */
     uint32_t coming_bytes;                  /* 0: nothing */
+    uint32_t coming_from;                   /* 0: host 1, else that host or guest */
+    uint32_t sent_to;                       /* the last message */
 };
 struct quoit_net_region {
     struct quoit_net_key key;
@@ -75,7 +77,10 @@ enum quoit_status quoit_net_open(const struct quoit_net_config *config, struct q
     world_of_net->net = (struct quoit_net){
         .config = *config,
         .choice = {.driver = "rig", .provider = "one"},
-        .limits = {.message_bytes = MESSAGE_BYTES, .alignment = 1, .transfer_bytes = UINT64_C(1) << 20}};
+        .limits = {.message_bytes = MESSAGE_BYTES,
+                   .alignment = 1,
+                   .transfer_bytes = UINT64_C(1) << 20,
+                   .takes_guests = true}};
     *net_out = &world_of_net->net;
     return QUOIT_OK;
 }
@@ -152,8 +157,9 @@ enum quoit_status quoit_net_get(struct quoit_net *net, const struct quoit_net_wi
 
 enum quoit_status quoit_net_send(struct quoit_net *net, uint32_t host, const void *payload, uint32_t bytes)
 {
-    assert_int_equal(host, 1);
+    assert_in_range(host, 1, 1 + net->config.guest_count);
     assert_in_range(bytes, 1, MESSAGE_BYTES);
+    net->sent_to = host;
     memcpy(net->sent, payload, bytes);
     net->sent_bytes = bytes;
     net->sent_count++;
@@ -176,7 +182,7 @@ uint32_t quoit_net_progress(struct quoit_net *net)
     if (is_put_done)
         net->config.on_done(net->config.arg, 1, net->put_cookie, QUOIT_OK);
     if (bytes)
-        net->config.on_message(net->config.arg, 1, net->coming, bytes);
+        net->config.on_message(net->config.arg, net->coming_from ? net->coming_from : 1, net->coming, bytes);
     return bytes != 0 || is_put_done;
 }
 
@@ -294,6 +300,34 @@ static inline void submit_put(struct world *world, uint32_t local, uint32_t byte
 static inline void step(struct world *world)
 {
     world->lane.engine->step(&world->lane);
+}
+
+/* A message of this frame and its payload, of which the network delivers `bytes`. */
+static inline void hand_in(struct world *world, const struct quoit_frame *frame, uint32_t bytes)
+{
+    memset(world->net.coming, 'd', sizeof world->net.coming);
+    memcpy(world->net.coming, frame, sizeof *frame);
+    world->net.coming_bytes = bytes;
+    step(world);
+}
+
+static inline uint64_t heap_word(const struct world *world, uint32_t local, uint32_t index)
+{
+    uint64_t word;
+    memcpy(&word,
+           world->memory + quoit_layout_segment(&world->layout, local) + world->layout.segment_heap +
+               index * sizeof word,
+           sizeof word);
+    return word;
+}
+
+/* The frame that stands at `at` in the last message. */
+static inline struct quoit_frame sent_frame(const struct world *world, uint32_t at)
+{
+    struct quoit_frame frame;
+    assert_in_range(at + sizeof frame, sizeof frame, world->net.sent_bytes);
+    memcpy(&frame, world->net.sent + at, sizeof frame);
+    return frame;
 }
 
 /* A host that closed without a farewell would be taken for lost. */

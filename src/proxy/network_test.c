@@ -60,15 +60,6 @@ static struct quoit_frame good_reply(const struct world *world)
     return reply;
 }
 
-/* A message of this frame and its payload, of which the network delivers `bytes`. */
-static void hand_in(struct world *world, const struct quoit_frame *frame, uint32_t bytes)
-{
-    memset(world->net.coming, 'd', sizeof world->net.coming);
-    memcpy(world->net.coming, frame, sizeof *frame);
-    world->net.coming_bytes = bytes;
-    step(world);
-}
-
 static uint32_t message_bytes(const struct quoit_frame *frame)
 {
     return QUOIT_FRAME_BYTES + ((quoit_frame_payload_bytes(frame) + 7) & ~7u);
@@ -252,16 +243,6 @@ static void hand_in_many(struct world *world, void (*change)(struct quoit_frame_
     step(world);
 }
 
-static uint64_t heap_word(const struct world *world, uint32_t local, uint32_t index)
-{
-    uint64_t word;
-    memcpy(&word,
-           world->memory + quoit_layout_segment(&world->layout, local) + world->layout.segment_heap +
-               index * sizeof word,
-           sizeof word);
-    return word;
-}
-
 static void second_outside(struct quoit_frame_put *second)
 {
     second->offset = UINT64_MAX - 4;
@@ -351,15 +332,6 @@ static void test_cut_short(void **state)
         check_buffer(&world, 0, 0);
         close_world(&world);
     }
-}
-
-/* The frame that stands at `at` in the last message. */
-static struct quoit_frame sent_frame(const struct world *world, uint32_t at)
-{
-    struct quoit_frame frame;
-    assert_in_range(at + sizeof frame, sizeof frame, world->net.sent_bytes);
-    memcpy(&frame, world->net.sent + at, sizeof frame);
-    return frame;
 }
 
 static void acknowledge(struct world *world, uint32_t sequence)

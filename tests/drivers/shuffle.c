@@ -160,7 +160,7 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
     if (config->skip_count > 0)
         return QUOIT_UNSUPPORTED;
     struct shuffle *shuffle = calloc(1, sizeof *shuffle);
-    struct peer *peers = calloc(config->host_count, sizeof *peers);
+    struct peer *peers = calloc(config->host_count + config->guest_count, sizeof *peers);
     struct sockaddr_un own = {.sun_family = AF_UNIX};
     socklen_t bytes = sizeof own;
     const int socket_bytes = SOCKET_BYTES;
@@ -185,8 +185,12 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
     shuffle->parts.last = &shuffle->parts.first;
     shuffle->in.last = &shuffle->in.first;
     shuffle->chance.state = seed ? strtoull(seed, NULL, 0) : quoit_clock_now_ns();
-    shuffle->end.limits =
-        (struct quoit_net_limits){.message_bytes = MESSAGE_BYTES, .alignment = 1, .transfer_bytes = TRANSFER_BYTES};
+    /* RDMA is not true, but hosts' ends move all the time: so PEs put by themselves. */
+    shuffle->end.limits = (struct quoit_net_limits){.message_bytes = MESSAGE_BYTES,
+                                                    .alignment = 1,
+                                                    .transfer_bytes = TRANSFER_BYTES,
+                                                    .is_rdma = true,
+                                                    .takes_guests = true};
     survey(NULL, NULL, &shuffle->end.choice, 1);
     shuffle->end.address.bytes = bytes;
     memcpy(shuffle->end.address.data, &own, bytes);

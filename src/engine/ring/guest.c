@@ -12,25 +12,37 @@
 #include <unistd.h>
 
 #define SLOT_COUNT  32u     /* operations under way */
-#define SLOT_BYTES  4096u   /* of one: a larger one gains little */
+#define DATA_BYTES  4096u   /* of one: a larger one gains little */
+#define SLOT_BYTES  (QUOIT_FRAME_BYTES + DATA_BYTES)
+#define FRAMES_MAX  16u /* of a context, under way */
+#define LOOK_EVERY  8u  /* looks of waits for other things, which make way for the proxy: each is a system call */
 #define OPEN_AFTER  10000u  /* operations: it takes about as long to open the end as they lose through the proxy */
 #define WAKE_NS     200000u /* between two wakes of one PE: waits stay awake about so long before they sleep */
 #define NO_PE       UINT32_MAX
 #define LOST_LIMITS 3u      /* times the limit after which the proxies have found a host lost, if it is */
 
+/* OP_FRAME: the host's proxy executes it and acknowledges, OP_ASK: responds with a value. */
+enum op_kind { OP_PUT, OP_GET, OP_FRAME, OP_ASK };
+enum op_state { OP_UNDER_WAY, OP_DONE, OP_LOST };
+
 /* An operation, by its slot, which is its cookie. */
 struct guest_op {
-    struct quoit_context *context; /* of a put; NULL: a get */
-    uint64_t offset;               /* in the segment */
+    enum op_kind kind;
+    struct quoit_context *context; /* PUT, FRAME: who counts it */
+    uint64_t offset;               /* PUT, GET: in the segment */
     uint32_t bytes;
     uint32_t pe;
-    _Atomic uint32_t state; /* enum op_state. Writer: who progresses; reader: who waits for a get */
+    uint32_t host;
+    uint32_t sequence;      /* FRAME: its acknowledgement */
+    uint64_t value;         /* ASK: the response */
+    _Atomic uint32_t state; /* enum op_state. Writer: who progresses; reader: who waits for a GET or ASK */
 };
-enum op_state { OP_UNDER_WAY, OP_DONE, OP_LOST };
 
 struct guest_host {
     struct quoit_net_window *window; /* NULL: not connected, */
     bool is_refused;                 /* and never will be */
+    uint32_t sent_sequence;          /* of frames that are acknowledged */
+    bool is_patient;                 /* the last one's acknowledgement may wait for others */
 };
 
 /* The puts of which a PE is not told yet. */
@@ -47,9 +59,12 @@ struct quoit_guest {
     struct quoit_ring_engine *ring;
     const struct quoit_contacts *contacts;
     uint32_t bytes_max;
+    bool is_rdma;     /* puts go by themselves, where they may; else by frames */
+    bool sends_frames;
     _Atomic uint32_t left_count;      /* operations until the end is opened */
     struct quoit_context context;     /* of the wakes */
     _Atomic bool is_waking;           /* a thread sends them */
+    _Atomic uint32_t look_count;
     _Atomic uint32_t under_way_count; /* operations. Writers: with the lock, */
     _Atomic uint32_t wake_count;      /* and PEs whose wake waits */
     pthread_mutex_t lock;             /* of all that follows */
@@ -62,13 +77,18 @@ struct quoit_guest {
     uint32_t free_count;
     struct guest_wake *wakes; /* [pe_count] */
     uint32_t first_wake;      /* a list; NO_PE: none waits */
-    uint64_t lost_ns;         /* when a put was lost with its connection; 0: none was */
+    uint64_t lost_ns;         /* when a put or frame was lost with its connection; 0: none was */
     uint32_t lost_pe;
 };
 
 static char *slot_of(const struct quoit_guest *guest, uint32_t slot)
 {
     return guest->slots + (size_t)slot * SLOT_BYTES;
+}
+
+static char *data_of(const struct quoit_guest *guest, uint32_t slot)
+{
+    return slot_of(guest, slot) + QUOIT_FRAME_BYTES;
 }
 
 static void count_one(_Atomic uint64_t *count, _Atomic uint64_t *byte_count, uint64_t bytes)
@@ -122,16 +142,21 @@ static uint32_t take_wake(struct quoit_guest *guest, bool is_last, uint64_t now_
     return pe;
 }
 
-/* A put whose payload is there already: executed at the other host, it wakes the PE. */
-static void send_wake(struct quoit_guest *guest, uint32_t pe, const struct guest_wake *wake)
+static struct quoit_peer peer_of(const struct quoit_guest *guest, uint32_t pe)
 {
     const struct quoit_job_config *job = &guest->ring->engine.self->layout.job;
     uint16_t host = (uint16_t)quoit_job_config_host_of_pe(job, pe);
-    const struct quoit_peer peer = {.engine = &guest->ring->engine,
-                                    .of_engine = &guest->ring->peers[pe],
-                                    .pe = pe,
-                                    .host = host,
-                                    .local = (uint16_t)(pe - quoit_job_config_first_pe(job, host))};
+    return (struct quoit_peer){.engine = &guest->ring->engine,
+                               .of_engine = &guest->ring->peers[pe],
+                               .pe = pe,
+                               .host = host,
+                               .local = (uint16_t)(pe - quoit_job_config_first_pe(job, host))};
+}
+
+/* A put whose payload is there already: executed at the other host, it wakes the PE. */
+static void send_wake(struct quoit_guest *guest, uint32_t pe, const struct guest_wake *wake)
+{
+    const struct quoit_peer peer = peer_of(guest, pe);
     struct quoit_slot slot;
     quoit_channel_take(&guest->context, &peer, &slot);
     slot.request->frame.kind = QUOIT_FRAME_PUT;
@@ -155,27 +180,63 @@ static void send_wakes(struct quoit_guest *guest, bool is_last)
 
 /* The end */
 
-/* Within progress, under the lock. A lost put stays under way. */
+/* All of these within progress, under the lock. */
+
+static void count_under_way(struct quoit_guest *guest, bool is_more)
+{
+    struct quoit_self *self = guest->ring->engine.self;
+    uint32_t difference = is_more ? 1 : UINT32_MAX;
+    atomic_fetch_add_explicit(&guest->under_way_count, difference, memory_order_relaxed);
+    atomic_fetch_add_explicit(&self->polled_count, difference, memory_order_relaxed);
+}
+
+/* A put or frame stays under way: nobody knows whether it has arrived. */
+static void be_lost(struct quoit_guest *guest, const struct guest_op *op)
+{
+    guest->lost_ns = guest->lost_ns ? guest->lost_ns : quoit_clock_now_ns();
+    guest->lost_pe = op->pe;
+}
+
+/* Somebody waits for it, and frees the slot. */
+static void end_wait(struct quoit_guest *guest, struct guest_op *op, enum op_state state)
+{
+    count_under_way(guest, false);
+    atomic_store_explicit(&op->state, state, memory_order_release); /* pairs with op_is_done() */
+}
+
+static _Atomic uint64_t *count_of(const struct guest_op *op)
+{
+    struct quoit_ring_context *context = &op->context->ring;
+    return op->kind == OP_PUT ? &context->guest_put_count : &context->guest_frame_count;
+}
+
+static void end_op(struct quoit_guest *guest, struct guest_op *op)
+{
+    count_under_way(guest, false);
+    atomic_store_explicit(&op->state, OP_DONE, memory_order_relaxed);
+    guest->free[guest->free_count++] = (uint32_t)(op - guest->ops);
+    atomic_fetch_sub_explicit(count_of(op), 1, memory_order_release);
+}
+
 static void on_done(void *arg, uint32_t host, uint64_t cookie, enum quoit_status status)
 {
     struct quoit_guest *guest = arg;
     struct guest_op *op = &guest->ops[cookie];
     (void)host;
-    if (!op->context) {
-        atomic_fetch_sub_explicit(&guest->under_way_count, 1, memory_order_relaxed);
-        atomic_store_explicit(&op->state, status == QUOIT_OK ? OP_DONE : OP_LOST,
-                              memory_order_release); /* pairs with get_is_done() */
-        return;
+    if (op->kind == OP_GET) {
+        end_wait(guest, op, status == QUOIT_OK ? OP_DONE : OP_LOST);
+    } else if (status != QUOIT_OK) {
+        be_lost(guest, op);
+    } else {
+        want_wake(guest, op->pe, op->offset, op->bytes);
+        end_op(guest, op);
     }
-    if (status != QUOIT_OK) { /* nobody knows whether it has arrived */
-        guest->lost_ns = guest->lost_ns ? guest->lost_ns : quoit_clock_now_ns();
-        guest->lost_pe = op->pe;
-        return;
-    }
-    atomic_fetch_sub_explicit(&guest->under_way_count, 1, memory_order_relaxed);
-    want_wake(guest, op->pe, op->offset, op->bytes);
-    guest->free[guest->free_count++] = (uint32_t)cookie;
-    atomic_fetch_sub_explicit(&op->context->ring.guest_count, 1, memory_order_release);
+}
+
+static bool awaits(const struct guest_op *op, enum op_kind kind, uint32_t host)
+{
+    return op->kind == kind && op->host == host &&
+           atomic_load_explicit(&op->state, memory_order_relaxed) == OP_UNDER_WAY;
 }
 
 static void on_lost(void *arg, uint32_t host, enum quoit_status status)
@@ -183,6 +244,45 @@ static void on_lost(void *arg, uint32_t host, enum quoit_status status)
     struct quoit_guest *guest = arg;
     quoit_log(QUOIT_LOG_INFO, "the PE's own connection to host %u is lost: %s", host, quoit_status_text(status));
     guest->hosts[host] = (struct guest_host){.is_refused = true};
+    for (uint32_t slot = 0; slot < SLOT_COUNT; slot++)
+        if (awaits(&guest->ops[slot], OP_FRAME, host) || awaits(&guest->ops[slot], OP_ASK, host))
+            be_lost(guest, &guest->ops[slot]);
+}
+
+static bool take_ack(struct quoit_guest *guest, uint32_t host, uint32_t sequence)
+{
+    if ((int32_t)(guest->hosts[host].sent_sequence - sequence) < 0)
+        return false;
+    for (uint32_t slot = 0; slot < SLOT_COUNT; slot++) {
+        struct guest_op *op = &guest->ops[slot];
+        if (awaits(op, OP_FRAME, host) && (int32_t)(sequence - op->sequence) >= 0)
+            end_op(guest, op);
+    }
+    return true;
+}
+
+static bool take_value(struct quoit_guest *guest, uint32_t host, const struct quoit_frame *frame)
+{
+    if (frame->token >= SLOT_COUNT || !awaits(&guest->ops[frame->token], OP_ASK, host))
+        return false;
+    guest->ops[frame->token].value = frame->operand;
+    end_wait(guest, &guest->ops[frame->token], OP_DONE);
+    return true;
+}
+
+/* What the proxy of the host responds. */
+static void on_message(void *arg, uint32_t host, const void *message, uint32_t bytes)
+{
+    struct quoit_guest *guest = arg;
+    struct quoit_frame frame;
+    bool is_right = bytes % sizeof frame == 0;
+    for (uint32_t at = 0; at < bytes && is_right; at += (uint32_t)sizeof frame) {
+        memcpy(&frame, (const char *)message + at, sizeof frame);
+        is_right = (frame.kind == QUOIT_FRAME_ACK && take_ack(guest, host, frame.flow_sequence)) ||
+                   (frame.kind == QUOIT_FRAME_VALUE && take_value(guest, host, &frame));
+    }
+    if (!is_right)
+        on_lost(guest, host, QUOIT_INVALID);
 }
 
 static void open_end(struct quoit_guest *guest)
@@ -193,11 +293,14 @@ static void open_end(struct quoit_guest *guest)
                                             .provider = guest->contacts->network.provider,
                                             .device = guest->contacts->network.device,
                                             .is_guest = true,
+                                            .guest = self->pe,
+                                            .tag = guest->contacts->tag,
                                             .host = self->host,
                                             .host_count = self->layout.job.host_count,
                                             .memory = guest->slots,
                                             .memory_bytes = (uint64_t)SLOT_COUNT * SLOT_BYTES,
                                             .on_done = on_done,
+                                            .on_message = on_message,
                                             .on_lost = on_lost,
                                             .arg = guest};
     enum quoit_status status = quoit_net_open(&config, &guest->net, problem);
@@ -226,10 +329,10 @@ static struct quoit_net_window *window_of(struct quoit_guest *guest, uint32_t ho
 
 /* Operations */
 
-static bool serves(struct quoit_guest *guest, uint64_t offset, size_t bytes)
+static bool serves(struct quoit_guest *guest, uint64_t offset, size_t bytes, bool is_framed)
 {
-    if (!guest || bytes == 0 || bytes > guest->bytes_max ||
-        offset < guest->ring->engine.self->layout.segment_data)
+    if (!guest || bytes > guest->bytes_max || offset < guest->ring->engine.self->layout.segment_data ||
+        (is_framed ? !guest->sends_frames : bytes == 0))
         return false;
     uint32_t left_count = atomic_load_explicit(&guest->left_count, memory_order_relaxed);
     if (left_count == 0)
@@ -238,15 +341,37 @@ static bool serves(struct quoit_guest *guest, uint64_t offset, size_t bytes)
     return false;
 }
 
+/* Whether nothing of the context, which the operation must not pass, is on its way through the own proxy. */
+static bool is_alone(struct quoit_guest *guest, struct quoit_context *context)
+{
+    _Atomic uint64_t *outstanding_count = &context->ring.outstanding_count;
+    if (atomic_load_explicit(outstanding_count, memory_order_acquire) != 0)
+        quoit_channel_reap(guest->ring);
+    return atomic_load_explicit(outstanding_count, memory_order_acquire) == 0;
+}
+
+/* Puts go one at a time: of a row the others share requests, many a message. */
+static bool has_room(struct quoit_guest *guest, struct quoit_context *context, const struct quoit_frame *frame)
+{
+    uint32_t most = frame->kind == QUOIT_FRAME_PUT ? 1 : FRAMES_MAX;
+    return atomic_load_explicit(&context->ring.guest_put_count, memory_order_relaxed) +
+                   atomic_load_explicit(&context->ring.guest_frame_count, memory_order_relaxed) <
+               most &&
+           is_alone(guest, context);
+}
+
 #define NO_SLOT UINT32_MAX
 
 /* NO_SLOT: none is free, or the host is not reached. */
-static uint32_t take_slot(struct quoit_guest *guest, uint32_t host)
+static uint32_t take_slot(struct quoit_guest *guest, const struct quoit_peer *peer, enum op_kind kind)
 {
     uint32_t slot = NO_SLOT;
     pthread_mutex_lock(&guest->lock);
-    if (window_of(guest, host) && guest->free_count > 0)
+    if (window_of(guest, peer->host) && guest->free_count > 0) {
         slot = guest->free[--guest->free_count];
+        /* Not under way yet. */
+        guest->ops[slot] = (struct guest_op){.kind = kind, .pe = peer->pe, .host = peer->host, .state = OP_DONE};
+    }
     pthread_mutex_unlock(&guest->lock);
     return slot;
 }
@@ -258,26 +383,101 @@ static void free_slot(struct quoit_guest *guest, uint32_t slot)
     pthread_mutex_unlock(&guest->lock);
 }
 
+/* Under the lock. */
+static enum quoit_status send_frame(struct quoit_guest *guest, uint32_t slot)
+{
+    struct guest_op *op = &guest->ops[slot];
+    struct guest_host *host = &guest->hosts[op->host];
+    struct quoit_frame frame;
+    memcpy(&frame, slot_of(guest, slot), sizeof frame);
+    uint32_t bytes = QUOIT_FRAME_BYTES + ((quoit_frame_payload_bytes(&frame) + 7) & ~7u);
+    frame.flow_sequence = op->kind == OP_FRAME ? host->sent_sequence + 1 : 0;
+    memcpy(slot_of(guest, slot), &frame, sizeof frame);
+    enum quoit_status status = quoit_net_send(guest->net, op->host, slot_of(guest, slot), bytes);
+    if (status != QUOIT_OK)
+        return status;
+    struct quoit_guest_count *counts = &guest->ring->engine.self->shared->guest;
+    count_one(&counts->message_count, &counts->message_bytes, bytes);
+    host->sent_sequence += op->kind == OP_FRAME;
+    op->sequence = host->sent_sequence;
+    host->is_patient = (frame.flags & QUOIT_FRAME_PATIENT) != 0;
+    return QUOIT_OK;
+}
+
 /* False: not now. A network that is connecting has no room, and needs progress. */
 static bool begin(struct quoit_guest *guest, const struct quoit_peer *peer, uint32_t slot)
 {
     const struct quoit_layout *layout = &guest->ring->engine.self->layout;
-    const struct guest_op *op = &guest->ops[slot];
+    struct guest_op *op = &guest->ops[slot];
     uint64_t offset = guest->contacts->hosts[peer->host].segments + peer->local * layout->segment_stride + op->offset;
     pthread_mutex_lock(&guest->lock);
     const struct quoit_net_window *window = guest->hosts[peer->host].window;
     const struct quoit_net_region *region = quoit_net_region(guest->net);
     enum quoit_status status = QUOIT_GONE;
-    if (window && op->context)
-        status = quoit_net_put(guest->net, window, offset, slot_of(guest, slot), region, op->bytes, slot);
+    if (window && op->kind == OP_PUT)
+        status = quoit_net_put(guest->net, window, offset, data_of(guest, slot), region, op->bytes, slot);
+    else if (window && op->kind == OP_GET)
+        status = quoit_net_get(guest->net, window, offset, data_of(guest, slot), region, op->bytes, slot);
     else if (window)
-        status = quoit_net_get(guest->net, window, offset, slot_of(guest, slot), region, op->bytes, slot);
-    if (status == QUOIT_OK)
-        atomic_fetch_add_explicit(&guest->under_way_count, 1, memory_order_relaxed);
-    else if (status == QUOIT_FULL)
+        status = send_frame(guest, slot);
+    if (status == QUOIT_OK) {
+        atomic_store_explicit(&op->state, OP_UNDER_WAY, memory_order_relaxed);
+        count_under_way(guest, true);
+    } else if (status == QUOIT_FULL) {
         quoit_net_progress(guest->net);
+    }
     pthread_mutex_unlock(&guest->lock);
     return status == QUOIT_OK;
+}
+
+/* What the context counts until it has arrived. After the copy of its payload, whose faults may call quiet. */
+static bool begin_counted(struct quoit_guest *guest, struct quoit_context *context, const struct quoit_peer *peer,
+                          uint32_t slot)
+{
+    struct guest_op *op = &guest->ops[slot];
+    op->context = context;
+    atomic_fetch_add_explicit(count_of(op), 1, memory_order_relaxed);
+    if (begin(guest, peer, slot))
+        return true;
+    atomic_fetch_sub_explicit(count_of(op), 1, memory_order_relaxed);
+    free_slot(guest, slot);
+    return false;
+}
+
+/* A slot with the frame in it, and room for its payload. */
+static uint32_t take_frame(struct quoit_guest *guest, const struct quoit_peer *peer, enum op_kind kind,
+                           struct quoit_frame frame)
+{
+    const struct quoit_self *self = guest->ring->engine.self;
+    uint32_t slot = take_slot(guest, peer, kind), bytes = quoit_frame_payload_bytes(&frame);
+    if (slot == NO_SLOT)
+        return NO_SLOT;
+    frame.source_host = (uint16_t)self->host;
+    frame.source_pe = (uint16_t)self->local;
+    frame.dest_host = peer->host;
+    frame.dest_pe = peer->local;
+    frame.token = slot;
+    memcpy(slot_of(guest, slot), &frame, sizeof frame);
+    if (bytes > 0)
+        memset(data_of(guest, slot) + ((bytes - 1) & ~7u), 0, 8);
+    return slot;
+}
+
+/* Puts, signals, and atomics without a result. */
+static bool send_counted(struct quoit_context *context, const struct quoit_peer *peer, struct quoit_frame frame,
+                         const void *payload)
+{
+    struct quoit_guest *guest = quoit_ring_engine_of(peer)->guest;
+    uint32_t bytes = quoit_frame_payload_bytes(&frame);
+    uint64_t offset = frame.kind == QUOIT_FRAME_PUT_SIGNAL ? frame.operand2 : frame.offset;
+    if (!serves(guest, offset, bytes, true) || !has_room(guest, context, &frame))
+        return false;
+    uint32_t slot = take_frame(guest, peer, OP_FRAME, frame);
+    if (slot == NO_SLOT)
+        return false;
+    if (payload)
+        memcpy(data_of(guest, slot), payload, bytes);
+    return begin_counted(guest, context, peer, slot);
 }
 
 bool quoit_guest_put(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset, const void *source,
@@ -285,26 +485,42 @@ bool quoit_guest_put(struct quoit_context *context, const struct quoit_peer *pee
 {
     struct quoit_ring_engine *ring = quoit_ring_engine_of(peer);
     struct quoit_guest *guest = ring->guest;
-    /* One at a time: of a row of puts the others share requests, many a message. */
-    if (!serves(guest, offset, bytes) || quoit_ring_context_is_fenced(&context->ring) ||
-        atomic_load_explicit(&context->ring.guest_count, memory_order_relaxed) != 0)
+    if (!guest || bytes > guest->bytes_max)
         return false;
-    uint32_t slot = take_slot(guest, peer->host);
+    const struct quoit_frame frame = {.kind = QUOIT_FRAME_PUT, .offset = offset, .bytes = (uint32_t)bytes};
+    if (!guest->is_rdma)
+        return send_counted(context, peer, frame, source);
+    if (!serves(guest, offset, bytes, false) || !has_room(guest, context, &frame))
+        return false;
+    uint32_t slot = take_slot(guest, peer, OP_PUT);
     if (slot == NO_SLOT)
         return false;
-    memcpy(slot_of(guest, slot), source, bytes);
-    guest->ops[slot] =
-        (struct guest_op){.context = context, .offset = offset, .bytes = (uint32_t)bytes, .pe = peer->pe};
-    /* After the copy, whose faults may call quiet. */
-    atomic_fetch_add_explicit(&context->ring.guest_count, 1, memory_order_relaxed);
-    if (begin(guest, peer, slot)) {
-        struct quoit_guest_count *counts = &ring->engine.self->shared->guest;
-        count_one(&counts->put_count, &counts->put_bytes, bytes);
-        return true;
-    }
-    atomic_fetch_sub_explicit(&context->ring.guest_count, 1, memory_order_relaxed);
-    free_slot(guest, slot);
-    return false;
+    memcpy(data_of(guest, slot), source, bytes);
+    guest->ops[slot].offset = offset;
+    guest->ops[slot].bytes = (uint32_t)bytes;
+    if (!begin_counted(guest, context, peer, slot))
+        return false;
+    struct quoit_guest_count *counts = &ring->engine.self->shared->guest;
+    count_one(&counts->put_count, &counts->put_bytes, bytes);
+    return true;
+}
+
+bool quoit_guest_put_signal(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset,
+                            const void *source, size_t bytes, const struct quoit_signal *signal)
+{
+    const struct quoit_guest *guest = quoit_ring_engine_of(peer)->guest;
+    if (!guest || bytes > guest->bytes_max ||
+        atomic_load_explicit(&context->ring.guest_put_count, memory_order_relaxed) != 0) /* it follows them */
+        return false;
+    const struct quoit_frame frame = {.kind = QUOIT_FRAME_PUT_SIGNAL,
+                                      .op = (uint8_t)signal->op,
+                                      .size = 8,
+                                      .flags = QUOIT_FRAME_PATIENT,
+                                      .bytes = (uint32_t)bytes,
+                                      .offset = offset,
+                                      .operand = signal->value,
+                                      .operand2 = signal->offset};
+    return send_counted(context, peer, frame, bytes ? source : NULL);
 }
 
 /* The proxies watch every host, and end the job when one is lost. If none is, this connection alone broke. */
@@ -313,23 +529,105 @@ static void end_if_lost(const struct quoit_guest *guest)
     uint64_t limit_ns = LOST_LIMITS * guest->contacts->lost_limit_ns;
     if (guest->lost_ns == 0 || quoit_clock_now_ns() - guest->lost_ns < limit_ns)
         return;
-    quoit_say("PE %u: its connection to the host of PE %u broke with a put under way; --network-direct no has none "
-              "[Q0223]",
+    quoit_say("PE %u: its connection to the host of PE %u broke with an operation under way; --network-direct no has "
+              "none [Q0223]",
               guest->ring->engine.self->pe, guest->lost_pe);
     _exit(1);
 }
 
-/* The waits for operations see what the look of another thread, or their own in quoit_guest_progress(), has found. */
-static bool get_is_done(void *arg)
+/* Unless another thread looks. */
+static void look(struct quoit_guest *guest)
 {
-    const struct guest_op *op = arg;
+    if (atomic_load_explicit(&guest->under_way_count, memory_order_relaxed) == 0 ||
+        pthread_mutex_trylock(&guest->lock) != 0)
+        return;
+    quoit_net_progress(guest->net);
+    end_if_lost(guest);
+    pthread_mutex_unlock(&guest->lock);
+}
+
+/* Waits for operations, which look each time. */
+
+static bool op_is_done(const struct guest_op *op)
+{
     return atomic_load_explicit(&op->state, memory_order_acquire) != OP_UNDER_WAY;
 }
 
-static bool puts_are_done(void *arg)
+static bool is_zero(const _Atomic uint64_t *count)
 {
-    const struct quoit_context *context = arg;
-    return atomic_load_explicit(&context->ring.guest_count, memory_order_acquire) == 0;
+    return atomic_load_explicit(count, memory_order_acquire) == 0;
+}
+
+struct guest_wait {
+    struct quoit_guest *guest;
+    const struct guest_op *op;     /* until it is done, or */
+    const _Atomic uint64_t *count; /* until it is 0, or, where both are NULL, until nothing is under way */
+};
+
+static bool has_ended(void *arg)
+{
+    const struct guest_wait *wait = arg;
+    look(wait->guest);
+    if (wait->op)
+        return op_is_done(wait->op);
+    return wait->count ? is_zero(wait->count)
+                       : atomic_load_explicit(&wait->guest->under_way_count, memory_order_acquire) == 0;
+}
+
+static void wait_until(struct guest_wait wait)
+{
+    quoit_self_wait_polling(wait.guest->ring->engine.self, has_ended, &wait);
+}
+
+static void wait_for_count(struct quoit_ring_engine *ring, const _Atomic uint64_t *count)
+{
+    if (!is_zero(count))
+        wait_until((struct guest_wait){.guest = ring->guest, .count = count});
+}
+
+/* The PE of the context's last frame whose acknowledgement may be waiting; NO_PE: there is none. */
+static uint32_t patient_pe(struct quoit_guest *guest, const struct quoit_context *context)
+{
+    uint32_t pe = NO_PE;
+    pthread_mutex_lock(&guest->lock);
+    for (uint32_t slot = 0; slot < SLOT_COUNT && pe == NO_PE; slot++) {
+        const struct guest_op *op = &guest->ops[slot];
+        if (awaits(op, OP_FRAME, op->host) && op->context == context && guest->hosts[op->host].is_patient &&
+            op->sequence == guest->hosts[op->host].sent_sequence)
+            pe = op->pe;
+    }
+    pthread_mutex_unlock(&guest->lock);
+    return pe;
+}
+
+/* A put without bytes, whose acknowledgement is that of all before it. If it finds no room, theirs come later. */
+static void hurry(struct quoit_guest *guest, struct quoit_context *context)
+{
+    uint32_t pe;
+    while ((pe = patient_pe(guest, context)) != NO_PE) {
+        const struct quoit_peer peer = peer_of(guest, pe);
+        uint32_t slot = take_frame(guest, &peer, OP_FRAME, (struct quoit_frame){.kind = QUOIT_FRAME_PUT});
+        if (slot == NO_SLOT || !begin_counted(guest, context, &peer, slot))
+            return;
+    }
+}
+
+static void wait_for_frames(struct quoit_ring_engine *ring, struct quoit_context *context)
+{
+    if (is_zero(&context->ring.guest_frame_count))
+        return;
+    hurry(ring->guest, context);
+    wait_for_count(ring, &context->ring.guest_frame_count);
+}
+
+/* Returns whether the response has come; false: it was not asked for, or is lost. */
+static bool ask(struct quoit_guest *guest, const struct quoit_peer *peer, uint32_t slot)
+{
+    struct guest_op *op = &guest->ops[slot];
+    if (!begin(guest, peer, slot))
+        return false;
+    wait_until((struct guest_wait){.guest = guest, .op = op});
+    return atomic_load_explicit(&op->state, memory_order_acquire) == OP_DONE;
 }
 
 bool quoit_guest_get(struct quoit_context *context, const struct quoit_peer *peer, void *destination, uint64_t offset,
@@ -338,33 +636,90 @@ bool quoit_guest_get(struct quoit_context *context, const struct quoit_peer *pee
     struct quoit_ring_engine *ring = quoit_ring_engine_of(peer);
     struct quoit_guest *guest = ring->guest;
     (void)context;
-    if (!serves(guest, offset, bytes))
+    if (!serves(guest, offset, bytes, false))
         return false;
-    uint32_t slot = take_slot(guest, peer->host);
+    uint32_t slot = take_slot(guest, peer, OP_GET);
     if (slot == NO_SLOT)
         return false;
-    struct guest_op *op = &guest->ops[slot];
-    *op = (struct guest_op){.offset = offset, .bytes = (uint32_t)bytes, .pe = peer->pe};
-    bool is_done = begin(guest, peer, slot);
-    if (is_done) {
-        quoit_self_wait_polling(ring->engine.self, get_is_done, op);
-        is_done = atomic_load_explicit(&op->state, memory_order_acquire) == OP_DONE;
-    }
+    guest->ops[slot].offset = offset;
+    guest->ops[slot].bytes = (uint32_t)bytes;
+    bool is_done = ask(guest, peer, slot);
     if (is_done) {
         struct quoit_guest_count *counts = &ring->engine.self->shared->guest;
-        memcpy(destination, slot_of(guest, slot), bytes);
+        memcpy(destination, data_of(guest, slot), bytes);
         count_one(&counts->get_count, &counts->get_bytes, bytes);
     }
     free_slot(guest, slot);
     return is_done;
 }
 
+bool quoit_guest_amo(struct quoit_context *context, const struct quoit_peer *peer, const struct quoit_atomic *atomic,
+                     void *result_out)
+{
+    struct quoit_guest *guest = quoit_ring_engine_of(peer)->guest;
+    const struct quoit_frame frame = {.kind = result_out ? QUOIT_FRAME_AMO_FETCH : QUOIT_FRAME_AMO,
+                                      .op = (uint8_t)atomic->op,
+                                      .size = (uint8_t)atomic->size,
+                                      .offset = atomic->offset,
+                                      .operand = atomic->operand,
+                                      .operand2 = atomic->compare};
+    if (!result_out)
+        return send_counted(context, peer, frame, NULL);
+    if (!serves(guest, atomic->offset, 0, true) || !is_alone(guest, context))
+        return false;
+    uint32_t slot = take_frame(guest, peer, OP_ASK, frame);
+    if (slot == NO_SLOT)
+        return false;
+    bool is_done = ask(guest, peer, slot);
+    if (is_done)
+        memcpy(result_out, &guest->ops[slot].value, atomic->size); /* little-endian */
+    free_slot(guest, slot);
+    return is_done;
+}
+
+/* And sends the wakes that are due. */
+static void complete_puts(struct quoit_ring_engine *ring, struct quoit_context *context)
+{
+    if (is_zero(&context->ring.guest_put_count))
+        return;
+    wait_for_count(ring, &context->ring.guest_put_count);
+    quoit_guest_progress(ring);
+}
+
+void quoit_guest_fence(struct quoit_ring_engine *ring, struct quoit_context *context)
+{
+    struct quoit_ring_context *own = &context->ring;
+    complete_puts(ring, context);
+    if (!is_zero(&own->guest_frame_count))
+        look(ring->guest);
+    if (is_zero(&own->guest_frame_count))
+        return;
+    uint32_t mark;
+    do /* 0 would mean no mark */
+        mark = atomic_fetch_add_explicit(&own->last_mark, 1, memory_order_relaxed) + 1;
+    while (mark == 0);
+    atomic_store_explicit(&own->guest_mark, mark, memory_order_release); /* pairs with quoit_guest_keep_fence() */
+}
+
+void quoit_guest_keep_order(struct quoit_ring_engine *ring, struct quoit_context *context)
+{
+    wait_for_frames(ring, context);
+}
+
+void quoit_guest_keep_fence(struct quoit_ring_engine *ring, struct quoit_context *context)
+{
+    uint32_t mark = atomic_load_explicit(&context->ring.guest_mark, memory_order_acquire);
+    if (mark == 0)
+        return;
+    quoit_guest_keep_order(ring, context);
+    atomic_compare_exchange_strong_explicit(&context->ring.guest_mark, &mark, 0, memory_order_relaxed,
+                                            memory_order_relaxed);
+}
+
 void quoit_guest_complete(struct quoit_ring_engine *ring, struct quoit_context *context)
 {
-    if (atomic_load_explicit(&context->ring.guest_count, memory_order_acquire) == 0)
-        return;
-    quoit_self_wait_polling(ring->engine.self, puts_are_done, context);
-    quoit_guest_progress(ring);
+    wait_for_frames(ring, context);
+    complete_puts(ring, context);
 }
 
 void quoit_guest_progress(struct quoit_ring_engine *ring)
@@ -373,11 +728,8 @@ void quoit_guest_progress(struct quoit_ring_engine *ring)
     if (!guest)
         return;
     if (atomic_load_explicit(&guest->under_way_count, memory_order_relaxed) != 0 &&
-        pthread_mutex_trylock(&guest->lock) == 0) {
-        quoit_net_progress(guest->net);
-        end_if_lost(guest);
-        pthread_mutex_unlock(&guest->lock);
-    }
+        atomic_fetch_add_explicit(&guest->look_count, 1, memory_order_relaxed) % LOOK_EVERY == 0)
+        look(guest);
     if (atomic_load_explicit(&guest->wake_count, memory_order_relaxed) != 0)
         send_wakes(guest, false);
 }
@@ -387,6 +739,7 @@ void quoit_guest_finish(struct quoit_ring_engine *ring)
     struct quoit_guest *guest = ring->guest;
     if (!guest)
         return;
+    wait_until((struct guest_wait){.guest = guest});
     send_wakes(guest, true);
     quoit_channel_wait64(ring, &guest->context.ring.outstanding_count);
 }
@@ -411,7 +764,7 @@ enum quoit_status quoit_guest_open(struct quoit_ring_engine *ring, enum quoit_gu
     struct quoit_self *self = ring->engine.self;
     const struct quoit_job_config *job = &self->layout.job;
     const struct quoit_contacts *contacts = quoit_memory_contacts(&self->layout, self->memory);
-    if (!contacts || !contacts->is_told || use == QUOIT_GUEST_NO || (use == QUOIT_GUEST_AUTO && !contacts->is_rdma))
+    if (!contacts || !contacts->is_told || use == QUOIT_GUEST_NO || (!contacts->is_rdma && !contacts->takes_guests))
         return QUOIT_OK;
     struct quoit_guest *guest = calloc(1, sizeof *guest);
     if (!guest)
@@ -419,7 +772,9 @@ enum quoit_status quoit_guest_open(struct quoit_ring_engine *ring, enum quoit_gu
     ring->guest = guest;
     guest->ring = ring;
     guest->contacts = contacts;
-    guest->bytes_max = job->chunk_bytes < SLOT_BYTES ? job->chunk_bytes : SLOT_BYTES;
+    guest->bytes_max = job->chunk_bytes < DATA_BYTES ? job->chunk_bytes : DATA_BYTES;
+    guest->is_rdma = contacts->is_rdma;
+    guest->sends_frames = contacts->takes_guests;
     guest->left_count = use == QUOIT_GUEST_YES ? 0 : OPEN_AFTER;
     guest->first_wake = NO_PE;
     pthread_mutex_init(&guest->lock, NULL);

@@ -2,6 +2,7 @@
 /* Aim: what a PE puts and gets over its own end of a network, and what not: nothing that could change an order, leave a
  * waiting PE asleep, or be lost. Method: one PE of a job over a network; the test is the network and the proxy, records
  * what it is given, and finishes operations when it likes. */
+#include "engine/ring/channel.h"
 #include "engine/ring/guest.h"
 
 #include <errno.h>
@@ -18,6 +19,8 @@
 #define HOST_COUNT    3u
 #define PE_COUNT      6u
 #define OPERATION_MAX 64u
+#define TAG           0x1234u
+#define MANY          40u /* more than may be under way at once */
 #define SEGMENTS(host) (UINT64_C(4096) * (host)) /* where those of a host begin, as its proxy says */
 
 struct operation {
@@ -48,6 +51,10 @@ static struct {
     uint32_t operation_count, done_count;
     uint32_t idle_count; /* so many calls of progress finish nothing */
     uint64_t found;      /* what a get finds */
+    struct quoit_frame sent[OPERATION_MAX];
+    char payload[OPERATION_MAX][64]; /* of them */
+    uint32_t sent_count, responded_count;
+    enum quoit_status send_status;
     bool is_closed;
 } test;
 
@@ -121,6 +128,34 @@ enum quoit_status quoit_net_get(struct quoit_net *net, const struct quoit_net_wi
                  (struct operation){.offset = offset, .bytes = bytes, .cookie = cookie, .local = destination});
 }
 
+enum quoit_status quoit_net_send(struct quoit_net *net, uint32_t host, const void *payload, uint32_t bytes)
+{
+    (void)net;
+    if (test.send_status != QUOIT_OK)
+        return test.send_status;
+    assert_in_range(test.sent_count, 0, OPERATION_MAX - 1);
+    struct quoit_frame *frame = &test.sent[test.sent_count];
+    memcpy(frame, payload, sizeof *frame);
+    assert_int_equal(frame->dest_host, host);
+    assert_int_equal(frame->source_host, 0);
+    assert_int_equal(frame->source_pe, 0);
+    assert_int_equal(bytes, QUOIT_FRAME_BYTES + ((quoit_frame_payload_bytes(frame) + 7) & ~7u));
+    if (bytes - QUOIT_FRAME_BYTES <= sizeof test.payload[0])
+        memcpy(test.payload[test.sent_count], (const char *)payload + QUOIT_FRAME_BYTES, bytes - QUOIT_FRAME_BYTES);
+    test.sent_count++;
+    return QUOIT_OK;
+}
+
+/* As the proxy of the other host responds to frame `number`. */
+static void respond(uint32_t number)
+{
+    const struct quoit_frame *frame = &test.sent[number];
+    struct quoit_frame reply = {.kind = QUOIT_FRAME_ACK, .flow_sequence = frame->flow_sequence};
+    if (frame->kind == QUOIT_FRAME_AMO_FETCH)
+        reply = (struct quoit_frame){.kind = QUOIT_FRAME_VALUE, .token = frame->token, .operand = test.found};
+    test.config.on_message(test.config.arg, frame->dest_host, &reply, sizeof reply);
+}
+
 /* Finishes all that is under way. */
 uint32_t quoit_net_progress(struct quoit_net *net)
 {
@@ -137,21 +172,24 @@ uint32_t quoit_net_progress(struct quoit_net *net)
             memcpy(operation->local, &test.found, operation->bytes);
         test.config.on_done(test.config.arg, operation->host, operation->cookie, test.done_status);
     }
+    for (; test.responded_count < test.sent_count; count++)
+        respond(test.responded_count++);
     return count;
 }
 
 /* The job */
 
-static void tell_contacts(bool is_rdma)
+static void tell_contacts(bool is_rdma, bool takes_guests)
 {
     struct quoit_contacts *contacts = quoit_memory_contacts(&test.layout, test.memory);
-    *contacts = (struct quoit_contacts){.lost_limit_ns = 1, .is_rdma = is_rdma, .is_told = true};
+    *contacts = (struct quoit_contacts){
+        .tag = TAG, .lost_limit_ns = 1, .is_rdma = is_rdma, .takes_guests = takes_guests, .is_told = true};
     for (uint32_t host = 0; host < HOST_COUNT; host++)
         contacts->hosts[host] = (struct quoit_contact){
             .address = {.bytes = host + 1}, .key = {.bytes = host + 10}, .segments = SEGMENTS(host)};
 }
 
-static void open_with(enum quoit_guest_use use, bool is_rdma)
+static void open_with(enum quoit_guest_use use, bool is_rdma, bool takes_guests)
 {
     const struct quoit_job_config job = {.host_count = HOST_COUNT,
                                          .pe_count = PE_COUNT,
@@ -167,7 +205,7 @@ static void open_with(enum quoit_guest_use use, bool is_rdma)
     test.memory =
         mmap(NULL, test.layout.total_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     assert_ptr_not_equal(test.memory, MAP_FAILED);
-    tell_contacts(is_rdma);
+    tell_contacts(is_rdma, takes_guests);
     quoit_self_init(&test.self, &test.layout, test.memory, 0, quoit_wait_policy_for(1, 1));
     assert_int_equal(quoit_engine_ring_open(&test.self, no_ports, use, &test.engine), QUOIT_OK);
     test.self.engines[test.self.engine_count++] = test.engine;
@@ -181,10 +219,19 @@ static void open_with(enum quoit_guest_use use, bool is_rdma)
     }
 }
 
+/* Over RDMA, and proxies take no frames. */
 static int open_test(void **state)
 {
     (void)state;
-    open_with(QUOIT_GUEST_YES, false);
+    open_with(QUOIT_GUEST_YES, true, false);
+    return 0;
+}
+
+/* As over TCP. */
+static int open_frames(void **state)
+{
+    (void)state;
+    open_with(QUOIT_GUEST_YES, false, true);
     return 0;
 }
 
@@ -354,6 +401,7 @@ static void workspaces_and_large_puts_go_through_the_proxy(void **state)
     put_at(&test.context, 2, test.heap, bytes, sizeof bytes);
     assert_int_equal(test.operation_count, 0);
     assert_in_range(request_count(), 2, QUOIT_REQUESTS_A_CHANNEL);
+    execute_requests();
     put_at(&test.context, 2, test.layout.segment_data, &word, sizeof word);
     assert_int_equal(test.operation_count, 1);
 }
@@ -397,6 +445,7 @@ static void what_it_cannot_do_the_proxy_does(void **state)
     put(2);
     assert_int_equal(request_count(), 1);
     assert_int_equal(test.progress_count, 1); /* so that it connects */
+    execute_requests();
     test.begin_status = QUOIT_GONE;
     put(4);
     assert_int_equal(request_count(), 2);
@@ -407,6 +456,7 @@ static void what_it_cannot_do_the_proxy_does(void **state)
     put(2);
     assert_int_equal(test.operation_count, 0);
     assert_int_equal(request_count(), 3);
+    execute_requests();
     uint64_t word;
     assert_false(quoit_guest_get(&test.context, &test.peers[2], &word, test.heap, sizeof word));
     put(4);
@@ -447,23 +497,296 @@ static void a_get_returns_with_the_data(void **state)
     assert_false(test.operations[1].is_put);
     assert_int_equal(test.operations[1].offset, SEGMENTS(2) + test.heap + 8);
     test.done_status = QUOIT_GONE;
-    for (uint32_t i = 0; i < 40; i++) { /* more than there may be at once: none keeps its place */
+    for (uint32_t i = 0; i < MANY; i++) { /* none keeps its place */
         assert_false(quoit_guest_get(&test.context, &test.peers[4], &word, test.heap, sizeof word));
         assert_int_equal(test.operation_count, 3 + i);
     }
     assert_int_equal(word, 0xfedcba9876543210);
 }
 
-static void by_itself_only_over_rdma_and_for_a_program_that_gains(void **state)
+static void amo(uint32_t pe, enum quoit_amo op, uint64_t operand, uint64_t *result_out, bool is_nbi)
+{
+    const struct quoit_atomic atomic = {.op = op, .size = 8, .offset = test.heap + 16, .operand = operand};
+    test.engine->ops->amo(&test.context, &test.peers[pe], &atomic, result_out, is_nbi);
+}
+
+static void put_signal(uint32_t pe, const void *source, size_t bytes)
+{
+    const struct quoit_signal signal = {.offset = test.heap + 8, .value = 3, .op = QUOIT_AMO_ADD};
+    test.engine->ops->put_signal(&test.context, &test.peers[pe], test.heap + 64, source, bytes, &signal, false);
+}
+
+static void frames_carry_what_the_proxy_executes(void **state)
 {
     (void)state;
-    open_with(QUOIT_GUEST_AUTO, false);
+    const uint64_t word = 0x1122334455667788;
+    put_at(&test.context, 5, test.heap + 24, &word, 5);
+    test.engine->ops->quiet(test.engine, &test.context);
+    put_signal(4, &word, sizeof word);
+    put_signal(5, NULL, 0);
+    assert_int_equal(test.sent[2].bytes, 0);
+    amo(2, QUOIT_AMO_XOR, 9, NULL, false);
+    assert_int_equal(test.config.tag, TAG);
+    assert_int_equal(test.config.guest, 0);
+    assert_int_equal(test.operation_count + request_count(), 0);
+    assert_int_equal(test.sent_count, 4);
+    const struct quoit_frame *frame = test.sent;
+    assert_int_equal(frame[0].kind, QUOIT_FRAME_PUT);
+    assert_int_equal(frame[0].dest_host, 2);
+    assert_int_equal(frame[0].dest_pe, 1);
+    assert_int_equal(frame[0].offset, test.heap + 24);
+    assert_int_equal(frame[0].bytes, 5);
+    assert_memory_equal(test.payload[0], "\x88\x77\x66\x55\x44\0\0\0", 8);
+    assert_int_equal(frame[1].kind, QUOIT_FRAME_PUT_SIGNAL);
+    assert_int_equal(frame[1].op, QUOIT_AMO_ADD);
+    assert_int_equal(frame[1].dest_pe, 0);
+    assert_int_equal(frame[1].offset, test.heap + 64);
+    assert_int_equal(frame[1].operand, 3);
+    assert_int_equal(frame[1].operand2, test.heap + 8);
+    assert_memory_equal(test.payload[1], &word, 8);
+    assert_int_equal(frame[2].kind, QUOIT_FRAME_PUT_SIGNAL);
+    assert_int_equal(frame[2].operand2, test.heap + 8);
+    assert_int_equal(frame[2].operand, 3);
+    assert_int_equal(frame[3].kind, QUOIT_FRAME_AMO);
+    assert_int_equal(frame[3].op, QUOIT_AMO_XOR);
+    assert_int_equal(frame[3].size, 8);
+    assert_int_equal(frame[3].operand, 9);
+    assert_int_equal(frame[2].flow_sequence, frame[1].flow_sequence + 1);
+    assert_int_equal(frame[3].flow_sequence, 1); /* to another host */
+}
+
+static void an_atomic_returns_with_the_old_value(void **state)
+{
+    (void)state;
+    uint64_t old = 0;
+    test.found = 77;
+    test.idle_count = 3;
+    amo(4, QUOIT_AMO_COMPARE_SWAP, 5, &old, false);
+    assert_int_equal(old, 77);
+    assert_int_equal(test.sent[0].kind, QUOIT_FRAME_AMO_FETCH);
+    for (uint32_t i = 0; i < MANY; i++)
+        amo(4, QUOIT_AMO_FETCH, 0, &old, false);
+    assert_int_equal(test.sent_count, 1 + MANY);
+    assert_int_equal(request_count(), 0);
+    amo(4, QUOIT_AMO_FETCH, 0, &old, true);
+    assert_int_equal(request_count(), 1);
+    execute_requests();
+    amo(4, QUOIT_AMO_ADD, 1, NULL, false);
+    assert_int_equal(test.sent[1 + MANY].flow_sequence, 1); /* values need no acknowledgement */
+}
+
+static void quiet_waits_for_frames_and_fence_does_not(void **state)
+{
+    (void)state;
+    amo(4, QUOIT_AMO_ADD, 1, NULL, false);
+    test.idle_count = 100;
+    test.engine->ops->fence(test.engine, &test.context);
+    assert_in_range(test.idle_count, 1, 100);
+    amo(4, QUOIT_AMO_ADD, 1, NULL, false);
+    assert_int_equal(test.sent_count, 2); /* in order behind the first */
+    test.idle_count = 3;
+    test.engine->ops->quiet(test.engine, &test.context);
+    assert_int_equal(test.responded_count, 2);
+}
+
+/* The acknowledgement of a signal may wait for other messages. */
+static void who_waits_for_signals_asks(void **state)
+{
+    (void)state;
+    const uint64_t word = 1;
+    put_signal(4, &word, sizeof word);
+    put_signal(5, &word, sizeof word);
+    put_signal(2, NULL, 0);
+    assert_int_equal(test.sent[1].flags, QUOIT_FRAME_PATIENT);
+    assert_int_equal(test.sent_count, 3);
+    test.idle_count = 3;
+    test.engine->ops->quiet(test.engine, &test.context);
+    assert_int_equal(test.sent_count, 5); /* each host once */
+    for (uint32_t i = 3; i < 5; i++) {
+        assert_int_equal(test.sent[i].kind, QUOIT_FRAME_PUT);
+        assert_int_equal(test.sent[i].flags + test.sent[i].bytes, 0);
+    }
+    assert_int_equal(test.sent[3].dest_host + test.sent[4].dest_host, 1 + 2);
+    put_signal(4, &word, sizeof word);
+    amo(4, QUOIT_AMO_ADD, 1, NULL, false); /* asks itself */
+    test.engine->ops->quiet(test.engine, &test.context);
+    assert_int_equal(test.sent_count, 7);
+    assert_int_equal(test.responded_count, 7);
+}
+
+/* A request goes another way than frames. */
+static void requests_wait_for_frames_that_they_must_not_pass(void **state)
+{
+    (void)state;
+    static const char bytes[8192];
+    put(4);
+    test.idle_count = 3;
+    put(4); /* in no order */
+    assert_int_equal(request_count(), 1);
+    assert_int_equal(test.responded_count, 0);
+    execute_requests();
+    test.engine->ops->quiet(test.engine, &test.context);
+    put(4);
+    test.idle_count = 4; /* fence looks once */
+    test.engine->ops->fence(test.engine, &test.context);
+    put(4);
+    assert_int_equal(request_count(), 2);
+    assert_int_equal(test.responded_count, 2);
+    execute_requests();
+    test.engine->ops->quiet(test.engine, &test.context);
+    amo(4, QUOIT_AMO_ADD, 1, NULL, false);
+    test.idle_count = 3;
+    put_signal(4, bytes, sizeof bytes);
+    assert_int_equal(test.responded_count, 3);
+    execute_requests();
+    quoit_channel_reap((struct quoit_ring_engine *)test.engine); /* or quiet asks for it */
+    test.engine->ops->quiet(test.engine, &test.context);
+    uint32_t count = request_count();
+    for (uint32_t i = 0; i < MANY; i++)
+        amo(4, QUOIT_AMO_ADD, 1, NULL, false);
+    assert_in_range(test.sent_count, 5, 3 + MANY - 1);
+    assert_int_equal(test.sent_count - 3 + request_count() - count, MANY);
+    assert_int_equal(test.responded_count, test.sent_count);
+    execute_requests();
+}
+
+static void frames_do_not_pass_requests(void **state)
+{
+    (void)state;
+    static const char bytes[8192];
+    uint64_t old;
+    put_at(&test.context, 4, test.heap, bytes, sizeof bytes);
+    uint32_t count = request_count();
+    put(4);
+    amo(4, QUOIT_AMO_ADD, 1, NULL, false);
+    assert_false(quoit_guest_amo(&test.context, &test.peers[4], &(struct quoit_atomic){.size = 8}, &old));
+    put_signal(4, bytes, 8);
+    assert_int_equal(test.sent_count, 0);
+    assert_int_equal(request_count(), count + 3);
+    execute_requests();
+    amo(4, QUOIT_AMO_ADD, 1, NULL, false); /* it notices that they are executed */
+    assert_int_equal(test.sent_count, 1);
+}
+
+/* Waits of collectives are woken by requests, and with several processes a processor the proxies are as fast. */
+static void workspaces_are_left_to_the_proxy(void **state)
+{
+    (void)state;
+    const uint64_t word = 1, offset = test.layout.segment_data - 8;
+    const struct quoit_signal signal = {.offset = offset, .value = 3, .op = QUOIT_AMO_SET};
+    put_at(&test.context, 4, offset, &word, sizeof word);
+    execute_requests();
+    test.engine->ops->put_signal(&test.context, &test.peers[4], 0, NULL, 0, &signal, false);
+    execute_requests();
+    assert_int_equal(test.sent_count, 0);
+    assert_int_equal(request_count(), 2);
+}
+
+/* Even where puts of the program need no proxy. */
+static void over_rdma_too(void **state)
+{
+    (void)state;
+    open_with(QUOIT_GUEST_YES, true, true);
+    amo(4, QUOIT_AMO_ADD, 1, NULL, false);
+    put_signal(4, NULL, 0);
+    test.engine->ops->quiet(test.engine, &test.context);
+    assert_int_equal(test.sent_count, 3); /* the last asks for the signal's acknowledgement */
+    put(4);
+    assert_int_equal(test.operation_count, 1);
+    test.idle_count = 3;
+    put_signal(4, NULL, 0); /* behind the put */
+    assert_int_equal(test.done_count, 1);
+    assert_int_equal(test.sent_count, 3);
+    execute_requests();
+    quoit_channel_reap((struct quoit_ring_engine *)test.engine);
+    test.engine->ops->quiet(test.engine, NULL);
+    close_test(NULL);
+}
+
+/* In a child, which ends; it has no slots of its parent's. */
+static void a_frame_that_is_lost_ends_the_job(void **state)
+{
+    (void)state;
+    int status, fds[2];
+    char said[512] = "";
+    assert_int_equal(pipe(fds), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        uint64_t old;
+        dup2(fds[1], STDERR_FILENO);
+        open_frames(NULL);
+        amo(4, QUOIT_AMO_ADD, 1, NULL, false);
+        test.responded_count = test.sent_count;
+        test.config.on_lost(test.config.arg, 2, QUOIT_GONE);
+        test.idle_count = UINT32_MAX;
+        amo(2, QUOIT_AMO_FETCH, 0, &old, false);
+        _exit(2);
+    }
+    close(fds[1]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(read(fds[0], said, sizeof said - 1) > 0);
+    close(fds[0]);
+    assert_non_null(strstr(said, "PE 4"));
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 1);
+}
+
+static void what_no_frame_asked_for_ends_the_connection(void **state)
+{
+    (void)state;
+    const struct quoit_frame wrong[] = {{.kind = QUOIT_FRAME_ACK, .flow_sequence = 1},
+                                        {.kind = QUOIT_FRAME_VALUE, .token = 0},
+                                        {.kind = QUOIT_FRAME_VALUE, .token = 1u << 20},
+                                        {.kind = QUOIT_FRAME_PUT}};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        put(4);
+        test.engine->ops->quiet(test.engine, &test.context);
+        assert_int_equal(test.sent_count, 1);
+        put(2);
+        test.engine->ops->quiet(test.engine, &test.context);
+        assert_int_equal(test.sent_count, 2);
+        struct quoit_frame frame = wrong[i];
+        frame.flow_sequence += frame.flow_sequence; /* one more than was sent */
+        test.config.on_message(test.config.arg, 2, &frame, sizeof frame);
+        put(4);
+        assert_int_equal(test.sent_count, 2);
+        assert_int_equal(request_count(), 1);
+        execute_requests();
+        close_test(NULL);
+        open_frames(NULL);
+    }
+}
+
+static void while_it_connects_the_proxy_does_it(void **state)
+{
+    (void)state;
+    test.send_status = QUOIT_FULL;
+    amo(4, QUOIT_AMO_ADD, 1, NULL, false);
+    put(4);
+    assert_int_equal(request_count(), 2);
+    assert_in_range(test.progress_count, 1, 2);
+    execute_requests();
+    test.engine->ops->quiet(test.engine, &test.context);
+    test.send_status = QUOIT_OK;
+    put(4);
+    assert_int_equal(test.sent_count, 1);
+    assert_int_equal(test.sent[0].flow_sequence, 1);
+}
+
+static void by_itself_only_where_it_may_and_for_a_program_that_gains(void **state)
+{
+    (void)state;
+    open_with(QUOIT_GUEST_AUTO, false, false);
     assert_ptr_equal(((struct quoit_ring_engine *)test.engine)->guest, NULL);
     close_test(NULL);
-    open_with(QUOIT_GUEST_NO, true);
+    open_with(QUOIT_GUEST_NO, true, true);
     assert_ptr_equal(((struct quoit_ring_engine *)test.engine)->guest, NULL);
     close_test(NULL);
-    open_with(QUOIT_GUEST_AUTO, true);
+    open_with(QUOIT_GUEST_AUTO, false, true);
+    assert_ptr_not_equal(((struct quoit_ring_engine *)test.engine)->guest, NULL);
+    close_test(NULL);
+    open_with(QUOIT_GUEST_AUTO, true, false);
     uint32_t count = 0;
     for (; test.open_count == 0 && count < 100000; count++) {
         put(2);
@@ -476,7 +799,8 @@ static void by_itself_only_over_rdma_and_for_a_program_that_gains(void **state)
     close_test(NULL);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_test, close_test)
+#define TEST(name)       cmocka_unit_test_setup_teardown(name, open_test, close_test)
+#define FRAME_TEST(name) cmocka_unit_test_setup_teardown(name, open_frames, close_test)
 
 int main(void)
 {
@@ -494,7 +818,18 @@ int main(void)
         TEST(a_host_that_refuses_is_asked_once),
         TEST(a_network_that_does_not_open_is_tried_once),
         TEST(a_get_returns_with_the_data),
-        cmocka_unit_test(by_itself_only_over_rdma_and_for_a_program_that_gains),
+        FRAME_TEST(frames_carry_what_the_proxy_executes),
+        FRAME_TEST(an_atomic_returns_with_the_old_value),
+        FRAME_TEST(quiet_waits_for_frames_and_fence_does_not),
+        FRAME_TEST(who_waits_for_signals_asks),
+        FRAME_TEST(requests_wait_for_frames_that_they_must_not_pass),
+        FRAME_TEST(frames_do_not_pass_requests),
+        FRAME_TEST(workspaces_are_left_to_the_proxy),
+        cmocka_unit_test(over_rdma_too),
+        FRAME_TEST(a_frame_that_is_lost_ends_the_job),
+        FRAME_TEST(what_no_frame_asked_for_ends_the_connection),
+        FRAME_TEST(while_it_connects_the_proxy_does_it),
+        cmocka_unit_test(by_itself_only_where_it_may_and_for_a_program_that_gains),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,10 +101,14 @@ static void amo(struct quoit_context *context, const struct quoit_peer *peer, co
                 void *result_out, bool is_nbi)
 {
     const struct quoit_ring_peer *own = peer->of_engine;
-    if (!result_out && atomic->op == QUOIT_AMO_SET && atomic->offset + atomic->size <= own->window_bytes)
+    if (!(result_out && is_nbi) && quoit_guest_amo(context, peer, atomic, result_out))
+        return;
+    if (!result_out && atomic->op == QUOIT_AMO_SET && atomic->offset + atomic->size <= own->window_bytes) {
         put(context, peer, atomic->offset, &atomic->operand, atomic->size, false); /* little-endian */
-    else
-        quoit_relayed_amo(context, peer, atomic, result_out, is_nbi);
+        return;
+    }
+    quoit_guest_keep_order(quoit_ring_engine_of(peer), context);
+    quoit_relayed_amo(context, peer, atomic, result_out, is_nbi);
 }
 
 static void fence_direct(struct quoit_context *context)
@@ -127,6 +131,8 @@ static void put_signal(struct quoit_context *context, const struct quoit_peer *p
     const struct quoit_atomic update = {
         .op = signal->op, .size = 8, .offset = signal->offset, .operand = signal->value};
     if (quoit_ring_has_network_to(peer)) {
+        if (quoit_guest_put_signal(context, peer, offset, source, bytes, signal))
+            return;
         quoit_guest_complete(quoit_ring_engine_of(peer), context);
         quoit_relayed_put_signal(context, peer, offset, source, bytes, signal, is_nbi);
         return;
@@ -152,7 +158,7 @@ static void fence(struct quoit_engine *engine, struct quoit_context *context)
         quoit_channel_wait64(ring, &own->off_lane_count);
     /* Requests to one PE keep their order, if payload does not land early; see channel.c. */
     quoit_ring_context_fence(own);
-    quoit_guest_complete(ring, context);
+    quoit_guest_fence(ring, context);
     fence_direct(context);
     /* A direct put could overtake a request on its way to the same PE. */
     if (atomic_load_explicit(&own->relayed_count, memory_order_relaxed) != 0)

@@ -32,6 +32,7 @@
 #define RECEIVE_COUNT  256u
 #define TRANSFER_COUNT (4 * QUOIT_NET_TRANSFERS_MAX)
 #define SENDS_MAX      (SEND_COUNT / 4) /* to one host, so that one that hangs leaves some for the others */
+#define GUEST_COUNT    32u              /* messages of a guest, each way: it asks for little at a time */
 #define BATCH_COUNT    32               /* completions read at once */
 
 /* What this driver takes by itself, best first. Others (sockets, net, udp, shm) only if they are named. */
@@ -82,7 +83,7 @@ struct ofi {
     struct fid_cq *cq;
     struct fid_ep *ep;
     struct fid_mr *buffers_mr; /* NULL: the provider needs none */
-    struct peer *peers;        /* [host_count] */
+    struct peer *peers;        /* of hosts and guests */
     struct op *ops;            /* transfers, sends, receives */
     struct op *free_transfers;
     struct op *free_sends;
@@ -356,9 +357,11 @@ static enum quoit_status choose(struct ofi *ofi, const struct quoit_net_driver_c
     return ofi->info ? QUOIT_OK : QUOIT_NO_MEMORY;
 }
 
-static enum quoit_status open_queue(struct ofi *ofi, char problem[QUOIT_NET_PROBLEM_BYTES])
+/* A guest does not sleep on it, and a descriptor costs libfabric's tcp two system calls a completion. */
+static enum quoit_status open_queue(struct ofi *ofi, bool is_guest, char problem[QUOIT_NET_PROBLEM_BYTES])
 {
-    struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_MSG, .size = 2 * OP_COUNT, .wait_obj = FI_WAIT_FD};
+    struct fi_cq_attr attr = {
+        .format = FI_CQ_FORMAT_MSG, .size = 2 * OP_COUNT, .wait_obj = is_guest ? FI_WAIT_NONE : FI_WAIT_FD};
     int error = fi_cq_open(ofi->domain, &attr, &ofi->cq, NULL);
     if (error != 0) { /* it has no descriptor: the end must be polled */
         attr.wait_obj = FI_WAIT_NONE;
@@ -372,7 +375,7 @@ static enum quoit_status open_queue(struct ofi *ofi, char problem[QUOIT_NET_PROB
     return QUOIT_OK;
 }
 
-static enum quoit_status open_endpoint(struct ofi *ofi, char problem[QUOIT_NET_PROBLEM_BYTES])
+static enum quoit_status open_endpoint(struct ofi *ofi, bool is_guest, char problem[QUOIT_NET_PROBLEM_BYTES])
 {
     struct fi_av_attr av_attr = {.type = FI_AV_TABLE};
     int error = fi_fabric(ofi->info->fabric_attr, &ofi->fabric, NULL);
@@ -384,7 +387,7 @@ static enum quoit_status open_endpoint(struct ofi *ofi, char problem[QUOIT_NET_P
     error = fi_av_open(ofi->domain, &av_attr, &ofi->av, NULL);
     if (error != 0)
         return refuse(problem, "fi_av_open", error);
-    enum quoit_status status = open_queue(ofi, problem);
+    enum quoit_status status = open_queue(ofi, is_guest, problem);
     if (status != QUOIT_OK)
         return status;
     error = fi_endpoint(ofi->domain, ofi->info, &ofi->ep, NULL);
@@ -457,9 +460,10 @@ static enum quoit_status make_transfers(struct ofi *ofi)
     return QUOIT_OK;
 }
 
-static enum quoit_status make_messages(struct ofi *ofi, char problem[QUOIT_NET_PROBLEM_BYTES])
+static enum quoit_status make_messages(struct ofi *ofi, uint32_t send_count, uint32_t receive_count,
+                                       char problem[QUOIT_NET_PROBLEM_BYTES])
 {
-    uint64_t bytes = (uint64_t)(SEND_COUNT + RECEIVE_COUNT) * MESSAGE_BYTES;
+    uint64_t bytes = (uint64_t)(send_count + receive_count) * MESSAGE_BYTES;
     ofi->buffers = aligned_alloc(4096, bytes);
     if (!ofi->buffers)
         return QUOIT_NO_MEMORY;
@@ -469,10 +473,10 @@ static enum quoit_status make_messages(struct ofi *ofi, char problem[QUOIT_NET_P
         error = register_memory(ofi, ofi->buffers, bytes, FI_SEND | FI_RECV, &ofi->buffers_mr);
     if (error != 0)
         return refuse(problem, "fi_mr_reg", error);
-    for (uint32_t i = TRANSFER_COUNT; i < OP_COUNT; i++) {
-        struct op *op = &ofi->ops[i];
-        op->buffer = ofi->buffers + (uint64_t)(i - TRANSFER_COUNT) * MESSAGE_BYTES;
-        if (i < TRANSFER_COUNT + SEND_COUNT) {
+    for (uint32_t i = 0; i < send_count + receive_count; i++) {
+        struct op *op = &ofi->ops[TRANSFER_COUNT + i];
+        op->buffer = ofi->buffers + (uint64_t)i * MESSAGE_BYTES;
+        if (i < send_count) {
             op->next_free = ofi->free_sends;
             ofi->free_sends = op;
             continue;
@@ -497,6 +501,7 @@ static void set_limits(struct ofi *ofi)
         .needs_region = has_mode(ofi, FI_MR_LOCAL),
         .orders_puts = (info->tx_attr->msg_order & FI_ORDER_WAW) != 0 && info->ep_attr->max_order_waw_size > 0,
         .is_rdma = !is_rxm_tcp && info->domain_attr->data_progress == FI_PROGRESS_AUTO,
+        .takes_guests = true,
     };
     describe(info, &ofi->end.choice);
 }
@@ -532,18 +537,20 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
         return QUOIT_NO_MEMORY;
     ofi->events = config->events;
     ofi->wait_fd = -1;
-    ofi->peers = calloc(config->host_count, sizeof *ofi->peers);
+    uint32_t peer_count = config->host_count + config->guest_count;
+    ofi->peers = calloc(peer_count, sizeof *ofi->peers);
     enum quoit_status status = ofi->peers ? choose(ofi, config, problem) : QUOIT_NO_MEMORY;
-    for (uint32_t i = 0; i < config->host_count && ofi->peers; i++)
+    for (uint32_t i = 0; i < peer_count && ofi->peers; i++)
         ofi->peers[i].address = FI_ADDR_NOTAVAIL;
     if (status == QUOIT_OK && getrandom(&ofi->next_key, sizeof ofi->next_key, 0) != (ssize_t)sizeof ofi->next_key)
         status = refuse(problem, "getrandom", errno);
     if (status == QUOIT_OK)
-        status = open_endpoint(ofi, problem);
+        status = open_endpoint(ofi, config->is_guest, problem);
     if (status == QUOIT_OK)
         status = make_transfers(ofi);
-    if (status == QUOIT_OK && !config->is_guest)
-        status = make_messages(ofi, problem);
+    if (status == QUOIT_OK)
+        status = make_messages(ofi, config->is_guest ? GUEST_COUNT : SEND_COUNT,
+                               config->is_guest ? GUEST_COUNT : RECEIVE_COUNT, problem);
     if (status != QUOIT_OK) {
         close_end(&ofi->end);
         return status;
@@ -560,6 +567,8 @@ static enum quoit_status connect_host(struct quoit_net_end *end, uint32_t host, 
     if (address->bytes != end->address.bytes) /* a provider's addresses have one length */
         return QUOIT_INVALID;
     memcpy(name, address->data, address->bytes);
+    if (ofi->peers[host].address != FI_ADDR_NOTAVAIL) /* of a guest that has gone */
+        fi_av_remove(ofi->av, &ofi->peers[host].address, 1, 0);
     return fi_av_insert(ofi->av, name, 1, &ofi->peers[host].address, 0, NULL) == 1 ? QUOIT_OK : QUOIT_INVALID;
 }
 
