@@ -5,6 +5,7 @@
 #   unshare -n -m -u -p -f --mount-proc --kill-child bash slurm.sh COMMAND...
 set -eu
 nodes="0 1"
+tree=$(cd "$(dirname "$0")/../.." && pwd -P)
 mount --make-rprivate /
 home=$(mktemp -d /var/tmp/quoit-slurm.XXXXXX)
 trap 'rm -rf "$home"' EXIT
@@ -55,7 +56,9 @@ slurmctld -c -i
 for node in $nodes; do
     mkdir "$home/spool.node$node"
     mkfifo "$home/begin$node"
-    unshare -n -m -u bash -c "hostname node$node; mount -t tmpfs none /tmp; read -r line <$home/begin$node
+    unshare -n -m -u bash -c "hostname node$node; exec 9<'$tree'; mount -t tmpfs none /tmp
+        case '$tree' in /tmp/*) mkdir -p '$tree' && mount --no-canonicalize --bind /proc/self/fd/9 '$tree' ;; esac
+        exec 9<&-; read -r line <$home/begin$node
         ip link set lo up; ip address add 10.98.7.1$node/24 dev inner; ip link set inner up
         exec slurmd -D -N node$node" >"$home/node$node.out" 2>&1 &
     until [ "$(readlink /proc/$!/ns/net)" != "$(readlink /proc/self/ns/net)" ]; do sleep 0.01; done
