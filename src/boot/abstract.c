@@ -29,11 +29,22 @@ static enum quoit_status refuse(int fd, enum quoit_status status)
     return status;
 }
 
-bool quoit_abstract_is_own(int fd)
+/* As the kernel says. */
+static bool is_of(int fd, uid_t user)
 {
     struct ucred peer;
     socklen_t bytes = sizeof peer;
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.uid == geteuid();
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.uid == user;
+}
+
+bool quoit_abstract_is_own(int fd)
+{
+    return is_of(fd, geteuid());
+}
+
+bool quoit_abstract_is_admitted(int fd)
+{
+    return quoit_abstract_is_own(fd) || is_of(fd, 0);
 }
 
 enum quoit_status quoit_abstract_listen(const char *name, int *fd_out)
@@ -51,7 +62,7 @@ enum quoit_status quoit_abstract_listen(const char *name, int *fd_out)
     return QUOIT_OK;
 }
 
-enum quoit_status quoit_abstract_connect(const char *name, int *fd_out)
+enum quoit_status quoit_abstract_connect(const char *name, uid_t owner, int *fd_out)
 {
     struct sockaddr_un address;
     socklen_t bytes = make_address(name, &address);
@@ -63,7 +74,7 @@ enum quoit_status quoit_abstract_connect(const char *name, int *fd_out)
     while (result != 0 && errno == EINTR);
     if (result != 0)
         return refuse(fd, errno == ECONNREFUSED ? QUOIT_GONE : QUOIT_SYSTEM);
-    if (!quoit_abstract_is_own(fd))
+    if (!is_of(fd, owner))
         return refuse(fd, QUOIT_INVALID);
     *fd_out = fd;
     return QUOIT_OK;

@@ -101,7 +101,7 @@ enum quoit_status quoit_agent_listen(char name_out[QUOIT_AGENT_NAME_BYTES], int 
 
 enum quoit_status quoit_agent_connect(const char *name, int *fd_out)
 {
-    enum quoit_status status = quoit_abstract_connect(name, fd_out);
+    enum quoit_status status = quoit_abstract_connect(name, geteuid(), fd_out);
     if (status == QUOIT_OK || status == QUOIT_GONE)
         return status;
     quoit_say("cannot connect to PE 0: %s [Q0312]", status == QUOIT_INVALID ? "it is another user's" : strerror(errno));

@@ -19,7 +19,7 @@ enum quoit_clerk_role quoit_clerk_meet(const char *name, int *fd_out)
         if (status == QUOIT_OK)
             return QUOIT_CLERK_SELF;
         if (status == QUOIT_FULL)
-            status = quoit_abstract_connect(name, fd_out);
+            status = quoit_abstract_connect(name, geteuid(), fd_out);
         if (status == QUOIT_OK)
             return QUOIT_CLERK_OTHER;
         if (status != QUOIT_GONE)
