@@ -16,6 +16,7 @@
 #include "report.h"
 #include "service.h"
 #include "spawn.h"
+#include "top.h"
 #include "tree.h"
 
 #define FLUSH_NS 5000000000u /* for the last words */
@@ -150,6 +151,9 @@ static void take_own(struct job *job, const struct talk_frame *frame, const void
         break;
     case TALK_SIGNAL:
         take_signal(job, frame->pe, number);
+        break;
+    case TALK_SURVEY:
+        top_answer(job, bytes, frame->bytes);
         break;
     case TALK_STOP:
         hosts_stop(job);

@@ -14,6 +14,7 @@
 #include "reap.h"
 #include "service.h"
 #include "spawn.h"
+#include "top.h"
 #include "tree.h"
 
 #define LOST_GRACE_NS 200000000u /* for the last output of the other hosts */
@@ -161,6 +162,9 @@ static void take_frame(struct talk *talk, const struct talk_frame *frame, const 
         if (host->front && frame->bytes == host->layout.channels)
             memcpy(host->front, bytes, frame->bytes);
         break;
+    case TALK_SURVEYED:
+        top_take(host, bytes, frame->bytes);
+        break;
     case TALK_LOST:
         take_loss(host, frame, bytes);
         break;
@@ -219,11 +223,13 @@ uint64_t head_step(struct job *job, uint64_t now_ns)
     input_step(job);
     for (uint32_t i = 0; i < job->plan->host_count; i++)
         pay(job, &job->hosts[i]);
-    return tree_step(job, now_ns);
+    uint64_t top_ns = top_step(job, now_ns), tree_ns = tree_step(job, now_ns);
+    return top_ns < tree_ns ? top_ns : tree_ns;
 }
 
 void head_close(struct job *job)
 {
+    top_close(job);
     tree_drop(job);
     input_close(job);
 }

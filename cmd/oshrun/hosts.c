@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -27,6 +28,8 @@
 
 #define PAGE_BYTES     4096u
 #define PROXY_FIRST_FD 3
+
+_Static_assert(HOSTS_NAME_BYTES == QUOIT_HOST_NAME_BYTES, "quoit top shows the same names");
 
 /* How often a PE or proxy maps the memory of a host: its own, and on a ring those of both neighbours. */
 static uint32_t map_count(const struct job *job)
@@ -139,6 +142,21 @@ struct quoit_pe_shared *hosts_pe_shared(const struct job *job, uint32_t pe)
     return quoit_memory_pe(&host->layout, host->front, pe - host->layout.first_pe);
 }
 
+static struct quoit_wish_host wish_host_of(void *arg, uint32_t pe)
+{
+    const struct job *job = arg;
+    const struct host *host = &job->hosts[job->pes[pe].host];
+    return (struct quoit_wish_host){.layout = &host->layout, .front = host->front, .memory_fd = host->memory_fd};
+}
+
+struct quoit_wish_job hosts_wish_job(struct job *job)
+{
+    return (struct quoit_wish_job){.pe_count = job->plan->pe_count,
+                                   .is_partial = job->role != ROLE_ALONE,
+                                   .host_of = wish_host_of,
+                                   .arg = job};
+}
+
 /* Reports which limit of this process, and so of the PEs, refuses the memory of a host; false: none. */
 static bool is_refused(const struct job *job, const struct host *host)
 {
@@ -172,13 +190,27 @@ static void say_no_memory(const struct host *host, int error)
                   error == EMFILE ? " (ulimit -n)" : "; a smaller SHMEM_SYMMETRIC_SIZE needs less");
 }
 
-static void publish_descriptor(const struct job *job, const struct host *host)
+void hosts_describe_job(const struct job *job, struct quoit_job_descriptor *descriptor_out)
 {
     const char *path = plan_program_of(job->plan, 0)->path, *slash = strrchr(path, '/');
-    struct quoit_job_descriptor *descriptor = &((struct quoit_host_header *)host->front)->descriptor;
-    *descriptor = (struct quoit_job_descriptor){.host = host->index, .job = job->config, .start_ns = job->start_ns};
-    snprintf(descriptor->program, sizeof descriptor->program, "%s", slash ? slash + 1 : path);
-    __atomic_store_n(&descriptor->magic, QUOIT_JOB_DESCRIPTOR_MAGIC, __ATOMIC_RELEASE); /* pairs with jobs.c of quoit */
+    *descriptor_out = (struct quoit_job_descriptor){.magic = QUOIT_JOB_DESCRIPTOR_MAGIC,
+                                                    .job = job->config,
+                                                    .start_ns = job->start_ns,
+                                                    .tag = job->tag,
+                                                    .is_part = job->role == ROLE_AGENT};
+    snprintf(descriptor_out->program, sizeof descriptor_out->program, "%s", slash ? slash + 1 : path);
+}
+
+static void publish_descriptor(const struct job *job, const struct host *host)
+{
+    struct quoit_job_descriptor *descriptor = &((struct quoit_host_header *)host->front)->descriptor, made;
+    hosts_describe_job(job, &made);
+    const uint32_t magic = made.magic;
+    made.magic = 0;
+    made.host = host->index;
+    hosts_name(job, host->index, made.host_name);
+    *descriptor = made;
+    __atomic_store_n(&descriptor->magic, magic, __ATOMIC_RELEASE); /* pairs with jobs.c of quoit */
 }
 
 static bool lay_out(const struct job *job, struct host *host)
@@ -546,6 +578,11 @@ static bool start_elsewhere(struct job *job)
         return false;
     if (job->network)
         make.tag = network_tag(job);
+    if (getrandom(&job->tag, sizeof job->tag, 0) != (ssize_t)sizeof job->tag) {
+        quoit_say("the kernel gives no random numbers: %s [Q0213]", strerror(errno));
+        return false;
+    }
+    make.job_tag = job->tag;
     for (uint32_t i = 0; i < job->plan->host_count; i++) {
         struct host *host = &job->hosts[i];
         if (!lay_out(job, host))
@@ -586,6 +623,7 @@ bool hosts_make_here(struct job *job, const struct hosts_make *make)
     if (make->config.host_count != job->config.host_count || make->config.pe_count != job->config.pe_count)
         return false;
     job->config = make->config;
+    job->tag = make->job_tag;
     if (job->network)
         network_take_tag(job, make->tag);
     if (plan_has_bridges(job->plan) && quoit_job_config_ring_of(&job->config, host->index).count > 1 &&

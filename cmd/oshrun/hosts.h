@@ -31,6 +31,8 @@ bool hosts_have_lost_ring(const struct job *job);
 enum quoit_status hosts_describe(const struct job *job, uint32_t host, enum quoit_side side,
                                  struct quoit_port_endpoint *endpoint_out);
 uint32_t hosts_neighbour(const struct job *job, uint32_t host, enum quoit_side side);
+/* For quoit top: who this job is. */
+void hosts_describe_job(const struct job *job, struct quoit_job_descriptor *descriptor_out);
 /* "host3", or the name of its machine. */
 const char *hosts_name(const struct job *job, uint32_t host, char text[HOSTS_NAME_BYTES]);
 
@@ -40,6 +42,7 @@ const char *hosts_name(const struct job *job, uint32_t host, char text[HOSTS_NAM
 struct hosts_make {
     struct quoit_job_config config;
     uint64_t tag; /* of the network */
+    uint64_t job_tag;
 };
 /* Of an agent: the memory and proxy of its host. False: reported. */
 bool hosts_make_here(struct job *job, const struct hosts_make *make);
@@ -64,5 +67,7 @@ void hosts_kill_proxy(struct job *job, uint32_t host);
 
 /* NULL before the layout. On the head it is a copy, as of the last RECORDS. */
 struct quoit_pe_shared *hosts_pe_shared(const struct job *job, uint32_t pe);
+/* Where the wishes of PEs of this machine are read. */
+struct quoit_wish_job hosts_wish_job(struct job *job);
 
 #endif

@@ -14,6 +14,7 @@
  *   reap      children that ended, and the effect on the job
  *   inject stuck trace stats report    faults, observation and reports
  *   tree      the agents that this process starts
+ *   top       what quoit top shows of several machines
  *   head      what they say
  *   agent     one of them
  *   main
@@ -159,6 +160,7 @@ struct stillness {
 };
 
 struct input; /* input.h */
+struct top;   /* top.h */
 
 struct job {
     const struct plan *plan;
@@ -167,6 +169,8 @@ struct job {
     int bridge_fds[QUOIT_SIDE_COUNT]; /* of an agent, with plan_has_bridges() */
     struct talk talk;                 /* of an agent, with oshrun */
     uint32_t untaken_bytes;           /* of an agent: output that oshrun has not taken */
+    struct top *top;                  /* of the head; NULL before the layout, and once the job is to end */
+    uint64_t tag;                     /* of a job over several machines: chance, the same on all; 0 before the layout */
     uint64_t heap_default_bytes;      /* of the head: the least that any machine offers; 0: none has said */
     struct input *input;              /* NULL: PE 0 has its standard input from oshrun itself */
     char **environment;

@@ -473,20 +473,15 @@ static void tell_reason(FILE *out, const struct job *job)
     }
 }
 
-static struct quoit_wish_host host_of(void *arg, uint32_t pe)
-{
-    const struct job *job = arg;
-    const struct host *host = &job->hosts[job->pes[pe].host];
-    return (struct quoit_wish_host){.layout = &host->layout, .front = host->front, .memory_fd = host->memory_fd};
-}
-
 void report_wishes(struct job *job)
 {
-    const struct quoit_wish_job view = {
-        .pe_count = job->plan->pe_count, .is_partial = job->role != ROLE_ALONE, .host_of = host_of, .arg = job};
+    const struct quoit_wish_job view = hosts_wish_job(job);
+    struct quoit_wish_reading reading = {0};
     for (uint32_t pe = 0; pe < job->plan->pe_count && job->notes; pe++)
-        if (job->notes[pe].is_alive && job->notes[pe].call[0] && job_is_here(job, job->pes[pe].host))
-            quoit_wish_describe(&view, pe, &job->notes[pe].wish, job->pes[pe].executable, job->notes[pe].wish_text);
+        if (job->notes[pe].is_alive && job->notes[pe].call[0] && job_is_here(job, job->pes[pe].host)) {
+            quoit_wish_read(&view, pe, &job->notes[pe].wish, NULL, &reading);
+            quoit_wish_describe(&reading, job->pes[pe].executable, job->notes[pe].wish_text);
+        }
 }
 
 void report_end(struct job *job)

@@ -21,6 +21,8 @@
  *   STOP                    ->                       the PEs have ended: stop the proxy
  *   KILL                    ->                       say where the PEs are, then kill them
  *                           <-     NOTES, RECORDS    that
+ *   SURVEY round            ->                       for quoit top: what your host carries, and where its PEs are
+ *                           <-     SURVEYED          that (boot/summary.h)
  *                           <-     FAILED            it cannot do its part, and has said why
  *                           <-     LOST host         the agent of another host, which it started, has ended or is silent
  *                           <-     SHELL_ENDED host  status of the remote shell that had started that
@@ -79,6 +81,8 @@ enum talk_kind {
     TALK_KILL,
     TALK_NOTES,
     TALK_RECORDS,
+    TALK_SURVEY,
+    TALK_SURVEYED,
     TALK_FAILED,
     TALK_LOST,
     TALK_SHELL_ENDED,

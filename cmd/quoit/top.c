@@ -26,7 +26,9 @@ static void print_help(void)
 {
     printf("usage: quoit top [OPTION]... [PID]\n\n"
            "Shows what each direction of each link of a running job carries, and where each PE is, once a second.\n"
-           "PID is that of its oshrun; without it the only running job of this user is taken. q or Ctrl-C ends it.\n\n"
+           "PID is that of its oshrun; without it the only running job of this user is taken. A job over several\n"
+           "machines is shown whole where oshrun was started, elsewhere the part of that machine. q or Ctrl-C ends it.\n"
+           "\n"
            "  --ring [USER:]NAME       show a ring that stays: its links, jobs and Ethernet devices; root any user's\n"
            "  --once                   tell once, after one interval, and end\n"
            "  --json                   print one JSON object a line\n"
@@ -179,13 +181,14 @@ static bool watch(const struct settings *settings, const struct subject *subject
 struct watched_job {
     struct job_view view;
     struct top_sample samples[2];
+    bool has_ended;
 };
 
 static bool take_job(void *arg, uint32_t slot)
 {
     struct watched_job *job = arg;
-    top_sample_take(&job->samples[slot], &job->view);
-    return true;
+    job->has_ended = !top_sample_take(&job->samples[slot], &job->view);
+    return !job->has_ended;
 }
 
 static void print_job(void *arg, uint32_t before, uint32_t now, bool is_json, FILE *out)
@@ -204,7 +207,7 @@ static int watch_job(const struct settings *settings)
     bool has_told = false;
     if (top_sample_open(&job.samples[0], &job.view) && top_sample_open(&job.samples[1], &job.view))
         has_told = watch(settings, &subject);
-    if (has_ended(&subject) && !(settings->is_once && has_told))
+    if ((job.has_ended || has_ended(&subject)) && !(settings->is_once && has_told))
         fprintf(stderr, "quoit top: job %d has ended\n", (int)job.view.pid);
     top_sample_close(&job.samples[0]);
     top_sample_close(&job.samples[1]);

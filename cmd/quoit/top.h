@@ -15,16 +15,21 @@
 #define TOP_MARK_HEADING '\001'
 #define TOP_MARK_TROUBLE '\002'
 
-struct top_sample {
-    uint64_t now_ns;
-    struct quoit_direction *directions;    /* [2 host_count]: 2 host + side; NULL: no links */
-    struct quoit_network_survey *networks; /* [host_count]; NULL: no network */
-    struct quoit_pe_survey *pes;           /* [pe_count] */
+struct top_host {
+    bool is_known;     /* else its machine did not answer, or only those of other machines are seen */
+    uint64_t taken_ns; /* by the clock of its machine */
+    struct quoit_host_survey survey;
 };
 
-/* top_sample.c. False: no memory. */
+struct top_sample {
+    uint64_t now_ns;
+    struct top_host *hosts;      /* [host_count] */
+    struct quoit_pe_survey *pes; /* [pe_count]; of known hosts */
+};
+
+/* top_sample.c. _open: false: no memory. _take: false: the job has ended. */
 bool top_sample_open(struct top_sample *sample, const struct job_view *job);
-void top_sample_take(struct top_sample *sample, const struct job_view *job);
+bool top_sample_take(struct top_sample *sample, struct job_view *job);
 void top_sample_close(struct top_sample *sample);
 
 /* top_print.c. Rates are those between the samples; the state is that of `now`. JSON is one object and a line end. */

@@ -18,7 +18,7 @@ static void take_job(struct top_ring_job *job)
     struct quoit_direction direction;
     if (!job_open_runner(&view, (pid_t)job->pid))
         return;
-    job->is_seen = view.config.host_count <= RING_HOSTS_MAX;
+    job->is_seen = view.config.host_count <= RING_HOSTS_MAX && !view.summary && !view.is_part;
     job->pe_count = view.config.pe_count;
     for (uint32_t host = 0; host < view.config.host_count && job->is_seen && view.config.host_count > 1; host++)
         for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {

@@ -85,12 +85,24 @@ void quoit_survey_network(const struct quoit_layout *layout, const void *front, 
     }
 }
 
-void quoit_survey_pe(const struct quoit_layout *layout, const void *front, uint32_t local, uint64_t now_ns,
-                     struct quoit_pe_survey *pe_out)
+void quoit_survey_host(const struct quoit_layout *layout, const void *front, uint64_t now_ns,
+                       struct quoit_host_survey *host_out)
+{
+    memset(host_out, 0, sizeof *host_out); /* it travels, with what is between its members */
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT && quoit_layout_has_links(layout); side++)
+        quoit_survey_direction(layout, front, side, now_ns, &host_out->directions[side]);
+    if (quoit_job_config_has_network(&layout->job))
+        quoit_survey_network(layout, front, now_ns, &host_out->network);
+}
+
+/* The wish is read apart. */
+static void survey_pe(const struct quoit_layout *layout, const void *front, uint32_t local, uint64_t now_ns,
+                      struct quoit_pe_survey *pe_out)
 {
     const struct quoit_pe_shared *shared = quoit_memory_pe(layout, (void *)(uintptr_t)front, local);
     uint32_t outer_pid = atomic_load_explicit(&shared->outer_pid, memory_order_relaxed);
-    *pe_out = (struct quoit_pe_survey){.pid = atomic_load_explicit(&shared->pid, memory_order_relaxed)};
+    memset(pe_out, 0, sizeof *pe_out);
+    pe_out->pid = atomic_load_explicit(&shared->pid, memory_order_relaxed);
     if (pe_out->pid && outer_pid) /* its own number may be that of another pid namespace */
         pe_out->pid = outer_pid;
     for (size_t i = 0; i < sizeof pe_out->call - 1; i++) {
@@ -100,11 +112,25 @@ void quoit_survey_pe(const struct quoit_layout *layout, const void *front, uint3
         pe_out->call[i] = c;
     }
     pe_out->is_waiting = pe_out->call[0] != '\0';
-    if (pe_out->is_waiting)
-        pe_out->wish = shared->wish;
     uint64_t since_ns = load(&shared->waiting_since_ns);
     if (pe_out->is_waiting && now_ns > since_ns)
         pe_out->waiting_ns = now_ns - since_ns;
+}
+
+void quoit_survey_pes(const struct quoit_layout *layout, const void *front, const struct quoit_wish_job *job,
+                      uint64_t now_ns, struct quoit_pe_survey *pes_out)
+{
+    const struct quoit_wish_reading *last = NULL; /* many PEs may wait for one lock */
+    for (uint32_t local = 0; local < layout->local_count; local++) {
+        struct quoit_pe_survey *pe = &pes_out[local];
+        survey_pe(layout, front, local, now_ns, pe);
+        if (!pe->is_waiting)
+            continue;
+        const struct quoit_wish wish = quoit_memory_pe(layout, (void *)(uintptr_t)front, local)->wish;
+        quoit_wish_read(job, layout->first_pe + local, &wish, last, &pe->wish);
+        if (pe->wish.wish.is_lock)
+            last = &pe->wish;
+    }
 }
 
 void quoit_survey_print_direction(const struct quoit_direction *direction, FILE *out)

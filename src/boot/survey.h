@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "boot/wish.h"
 #include "host/layout.h"
 
 /* One direction of one link: what host `from` sent through the port of `side`. Link l joins host l, on its right, with
@@ -57,7 +58,13 @@ struct quoit_pe_survey {
     bool is_waiting;
     char call[QUOIT_CALL_NAME_BYTES]; /* the routine in which it waits */
     uint64_t waiting_ns;              /* and for how long */
-    struct quoit_wish wish;           /* for what; boot/wish.h describes it */
+    struct quoit_wish_reading wish;   /* for what */
+};
+
+/* Of one host: what its links and its network carried. All zero where it has none. */
+struct quoit_host_survey {
+    struct quoit_direction directions[QUOIT_SIDE_COUNT];
+    struct quoit_network_survey network;
 };
 
 /* _direction: the host has links; _network: the job has a network. */
@@ -65,8 +72,11 @@ void quoit_survey_direction(const struct quoit_layout *layout, const void *front
                             struct quoit_direction *direction_out);
 void quoit_survey_network(const struct quoit_layout *layout, const void *front, uint64_t now_ns,
                           struct quoit_network_survey *network_out);
-void quoit_survey_pe(const struct quoit_layout *layout, const void *front, uint32_t local, uint64_t now_ns,
-                     struct quoit_pe_survey *pe_out);
+void quoit_survey_host(const struct quoit_layout *layout, const void *front, uint64_t now_ns,
+                       struct quoit_host_survey *host_out);
+/* Of all PEs of a host; `job` is where their wishes are read. */
+void quoit_survey_pes(const struct quoit_layout *layout, const void *front, const struct quoit_wish_job *job,
+                      uint64_t now_ns, struct quoit_pe_survey *pes_out);
 
 /* Prints a direction, or a host's network, as members of a JSON object, without the braces. */
 void quoit_survey_print_direction(const struct quoit_direction *direction, FILE *out);

@@ -58,7 +58,7 @@ static bool find_in_table(const char *file, uint64_t file_bytes, uint64_t addres
 static bool find_symbol(const char *executable, uint64_t address, char name_out[NAME_BYTES])
 {
     struct stat facts;
-    int fd = executable ? open(executable, O_RDONLY | O_CLOEXEC) : -1;
+    int fd = executable ? open(executable, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1; /* of any kind */
     bool is_found = false;
     if (fd >= 0 && fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size > 0) {
         void *file = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -73,17 +73,12 @@ static bool find_symbol(const char *executable, uint64_t address, char name_out[
 }
 
 /* Names a variable, or an offset in the heap. */
-static void name_object(const struct quoit_wish_host *host, uint32_t pe, uint64_t offset, const char *executable,
-                        char name_out[NAME_BYTES])
+static void name_object(const struct quoit_wish_reading *reading, const char *executable, char name_out[NAME_BYTES])
 {
-    const struct quoit_layout *layout = host->layout;
-    const struct quoit_pe_shared *shared =
-        quoit_memory_pe(layout, (void *)(uintptr_t)host->front, pe - layout->first_pe);
-    uint64_t load_base = atomic_load(&shared->load_base), data_base = atomic_load(&shared->data_base);
-    if (offset >= layout->segment_heap)
-        snprintf(name_out, NAME_BYTES, "heap + 0x%llx", (unsigned long long)(offset - layout->segment_heap));
-    else if (!find_symbol(executable, data_base - load_base + offset - layout->segment_data, name_out))
-        snprintf(name_out, NAME_BYTES, "globals + 0x%llx", (unsigned long long)(offset - layout->segment_data));
+    if (reading->is_in_heap)
+        snprintf(name_out, NAME_BYTES, "heap + 0x%llx", (unsigned long long)reading->offset);
+    else if (!find_symbol(executable, reading->address, name_out))
+        snprintf(name_out, NAME_BYTES, "globals + 0x%llx", (unsigned long long)reading->offset);
 }
 
 static void format_value(uint64_t value, const struct quoit_wish *wish, char text_out[24])
@@ -95,33 +90,71 @@ static void format_value(uint64_t value, const struct quoit_wish *wish, char tex
         snprintf(text_out, 24, "%llu", (unsigned long long)value);
 }
 
-static void describe_lock(const struct quoit_wish_job *job, const struct quoit_wish *wish, const char *name,
-                          char text_out[QUOIT_WISH_TEXT_BYTES])
+static bool is_sound(const struct quoit_wish *wish)
 {
-    for (uint32_t pe = 0; pe < job->pe_count; pe++)
-        if (read_word(job, pe, wish->offset, wish->bytes) & wish->wanted) {
-            snprintf(text_out, QUOIT_WISH_TEXT_BYTES, " for lock %s, which PE %u holds", name, pe);
-            return;
-        }
-    snprintf(text_out, QUOIT_WISH_TEXT_BYTES, job->is_partial ? " for lock %s" : " for lock %s, which no PE holds",
-             name);
+    bool is_value = wish->bytes == 2 || wish->bytes == 4 || wish->bytes == 8;
+    return wish->count > 0 && is_value && wish->cmp <= 5;
 }
 
-void quoit_wish_describe(const struct quoit_wish_job *job, uint32_t pe, const struct quoit_wish *wish,
-                         const char *executable, char text_out[QUOIT_WISH_TEXT_BYTES])
+static uint32_t find_holder(const struct quoit_wish_job *job, uint32_t pe, const struct quoit_wish *wish)
+{
+    const struct quoit_layout *layout = job->host_of(job->arg, pe).layout;
+    uint32_t first = job->is_partial ? layout->first_pe : 0;
+    uint32_t end = job->is_partial ? layout->first_pe + layout->local_count : job->pe_count;
+    for (uint32_t other = first; other < end; other++)
+        if (read_word(job, other, wish->offset, wish->bytes) & wish->wanted)
+            return other;
+    return QUOIT_WISH_NO_HOLDER;
+}
+
+void quoit_wish_read(const struct quoit_wish_job *job, uint32_t pe, const struct quoit_wish *wish,
+                     const struct quoit_wish_reading *earlier, struct quoit_wish_reading *reading_out)
+{
+    const struct quoit_wish_host host = job->host_of(job->arg, pe);
+    *reading_out = (struct quoit_wish_reading){.holder = QUOIT_WISH_NO_HOLDER, .is_partial = job->is_partial};
+    if (!host.front || !is_sound(wish))
+        return;
+    const struct quoit_layout *layout = host.layout;
+    const struct quoit_pe_shared *shared =
+        quoit_memory_pe(layout, (void *)(uintptr_t)host.front, pe - layout->first_pe);
+    uint64_t load_base = atomic_load(&shared->load_base), data_base = atomic_load(&shared->data_base);
+    uint64_t offset = wish->is_lock ? wish->offset - sizeof(uint32_t) : wish->offset;
+    reading_out->wish = *wish;
+    reading_out->value = read_word(job, pe, wish->offset, wish->bytes);
+    reading_out->is_in_heap = offset >= layout->segment_heap;
+    reading_out->offset = offset - (reading_out->is_in_heap ? layout->segment_heap : layout->segment_data);
+    reading_out->address = data_base - load_base + reading_out->offset;
+    bool is_known = earlier && earlier->wish.is_lock && earlier->wish.count > 0 &&
+                    earlier->wish.offset == wish->offset && earlier->wish.bytes == wish->bytes &&
+                    earlier->wish.wanted == wish->wanted;
+    if (wish->is_lock)
+        reading_out->holder = is_known ? earlier->holder : find_holder(job, pe, wish);
+}
+
+static void describe_lock(const struct quoit_wish_reading *reading, const char *name,
+                          char text_out[QUOIT_WISH_TEXT_BYTES])
+{
+    if (reading->holder != QUOIT_WISH_NO_HOLDER)
+        snprintf(text_out, QUOIT_WISH_TEXT_BYTES, " for lock %s, which PE %u holds", name, reading->holder);
+    else
+        snprintf(text_out, QUOIT_WISH_TEXT_BYTES,
+                 reading->is_partial ? " for lock %s" : " for lock %s, which no PE holds", name);
+}
+
+void quoit_wish_describe(const struct quoit_wish_reading *reading, const char *executable,
+                         char text_out[QUOIT_WISH_TEXT_BYTES])
 {
     static const char *const comparisons[] = {"==", "!=", ">", ">=", "<", "<="};
-    const struct quoit_wish_host host = job->host_of(job->arg, pe);
+    const struct quoit_wish *wish = &reading->wish;
     char name[NAME_BYTES], now[24], wanted[24];
-    bool is_value = wish->bytes == 2 || wish->bytes == 4 || wish->bytes == 8;
     text_out[0] = '\0';
-    if (!host.front || wish->count == 0 || !is_value || wish->cmp > 5)
+    if (!is_sound(wish))
         return;
-    name_object(&host, pe, wish->is_lock ? wish->offset - sizeof(uint32_t) : wish->offset, executable, name);
-    format_value(read_word(job, pe, wish->offset, wish->bytes), wish, now);
+    name_object(reading, executable, name);
+    format_value(reading->value, wish, now);
     format_value(wish->wanted, wish, wanted);
     if (wish->is_lock)
-        describe_lock(job, wish, name, text_out);
+        describe_lock(reading, name, text_out);
     else if (wish->count == 1)
         snprintf(text_out, QUOIT_WISH_TEXT_BYTES, " for %s %s %s, which is %s", name, comparisons[wish->cmp], wanted,
                  now);

@@ -11,6 +11,7 @@
 #include "host/layout.h"
 
 #define QUOIT_WISH_TEXT_BYTES 192
+#define QUOIT_WISH_NO_HOLDER  UINT32_MAX
 
 /* One host's memory. */
 struct quoit_wish_host {
@@ -21,14 +22,30 @@ struct quoit_wish_host {
 
 struct quoit_wish_job {
     uint32_t pe_count;
-    bool is_partial; /* memory_fd is -1 where it is another machine's, so the holder of a lock may be unknown */
+    bool is_partial; /* other hosts' memory may be another machine's, so the holder of a lock may be unknown */
     struct quoit_wish_host (*host_of)(void *arg, uint32_t pe);
     void *arg;
 };
 
+/* What the memory says about a wish: all that its text needs but the names of variables, so that it can be read on one
+ * machine and described on another. */
+struct quoit_wish_reading {
+    struct quoit_wish wish; /* count 0: the PE has not published it */
+    uint64_t value;         /* of the object, or of the first one */
+    uint64_t offset;        /* of that, or of the lock, in the heap, or in the PE's variables: */
+    uint64_t address;       /* as a variable, in the program's file */
+    uint32_t holder;        /* of the lock; QUOIT_WISH_NO_HOLDER */
+    uint8_t is_in_heap;
+    uint8_t is_partial; /* only PEs of the same host were looked at for the holder */
+    uint8_t unused[2];
+};
+
+/* `earlier`, another reading of this host or NULL, has the holder if it is of the same lock. */
+void quoit_wish_read(const struct quoit_wish_job *job, uint32_t pe, const struct quoit_wish *wish,
+                     const struct quoit_wish_reading *earlier, struct quoit_wish_reading *reading_out);
 /* " for flag == 1, which is 0", or "" if the PE has not published it. `executable`, which may be NULL, has the names of
- * variables. */
-void quoit_wish_describe(const struct quoit_wish_job *job, uint32_t pe, const struct quoit_wish *wish,
-                         const char *executable, char text_out[QUOIT_WISH_TEXT_BYTES]);
+ * variables. Any reading may be given: nothing of it is trusted. */
+void quoit_wish_describe(const struct quoit_wish_reading *reading, const char *executable,
+                         char text_out[QUOIT_WISH_TEXT_BYTES]);
 
 #endif

@@ -5,11 +5,13 @@
 Method: Agents runs all agents on this machine, by a --rsh that ignores the name. Hosts makes machines of network namespaces
 joined by a bridge (as root), with a remote shell of its own in each, whose connections a cut cable cuts too; the stress
 program checks every byte."""
+import json
 import os
 import random
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -61,6 +63,14 @@ class Machines(scenario.Case):
         self.assertEqual(job.stdout.readline(), b"begun\n")
         return job
 
+    def agent_of(self, name):
+        """Where the remote shell of the test puts the name of a machine into HOSTNAME."""
+        for pid in agents(self.mark):
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                if f"HOSTNAME={name}".encode() in file.read().split(b"\0"):
+                    return pid
+        self.fail(f"{name} has no agent")
+
     def end_of(self, job, status, words, limit_s=0):
         begin = time.monotonic()
         _, err = job.communicate(timeout=scenario.LIMIT_S)
@@ -68,6 +78,14 @@ class Machines(scenario.Case):
         self.assertEqual(job.returncode, status, err.decode())
         self.assertRegex(err.decode(), words)
         self.assert_nothing_left()
+
+    def hold(self, agent):
+        """Stops an agent. Gives its first process, which lets it go on: its guards stop behind it, as for Ctrl-Z."""
+        guard = scenario.parent_of(agent)
+        first = scenario.parent_of(guard)
+        os.kill(agent, signal.SIGSTOP)
+        self.wait_for(lambda: scenario.state_of(guard) == scenario.state_of(first) == "T", "the guards of an agent to stop")
+        return first
 
     def freeze(self, job, victim, names):
         """Stops an agent, of a job with LIMIT, until that has ended."""
@@ -416,13 +434,6 @@ class Tree(Kills, Machines):
     def of(cls, fan_out):
         return (*PATIENT, "--host", ",".join(cls.NAMES), "--fan-out", fan_out, "--rsh", cls.rsh)
 
-    def agent_of(self, name):
-        for pid in agents(self.mark):
-            with open(f"/proc/{pid}/environ", "rb") as file:
-                if f"HOSTNAME={name}".encode() in file.read().split(b"\0"):
-                    return pid
-        self.fail(f"{name} has no agent")
-
     def edges_of(self, fan_out):
         """Who started whom, in a job that has to succeed."""
         path = os.path.join(self.folder, "edges")
@@ -514,8 +525,195 @@ class Tree(Kills, Machines):
         self.end_of(job, 143, "ended by SIGTERM")
 
 
+class Looks:
+    """quoit top: the last PE of the job waits for a flag, all others in a barrier."""
+
+    CALLS = ("shmem_barrier_all", "shmem_long_wait_until")
+
+    def inside(self, host):
+        """Words before a command that is to run on the machine of that host."""
+        del host
+        return ()
+
+    def top(self, *arguments, host=0, **how):
+        return subprocess.run([*self.inside(host), QUOIT, "top", *map(str, arguments)], capture_output=True, text=True,
+                              timeout=scenario.LIMIT_S, env=scenario.environment(self.mark), check=False, **how)
+
+    def look(self, pid, **how):
+        """None: there is nothing to see yet."""
+        result = self.top("--once", "--json", "--interval", "50ms", pid, **how)
+        self.assertIn(result.returncode, (0, 1), result.stderr)
+        return json.loads(result.stdout) if result.returncode == 0 else None
+
+    @staticmethod
+    def answers(look):
+        return [row["answers"] for row in look["machines"]]
+
+    def waiting(self, *options, pes=4, **how):
+        """A job in which all PEs have come to where they stay, and a look at it then."""
+        job = self.start(*options, MISBEHAVE, pes - 1, "flag", **how)
+        calls = [self.CALLS[pe == pes - 1] for pe in range(pes)]
+        looks = [None]
+
+        def all_stay():
+            looks.append(self.look(job.pid))
+            return all(look and [pe.get("call") for pe in look["PEs"]] == calls for look in looks[-2:]) and all(
+                b["waiting_s"] > a["waiting_s"] for a, b in zip(looks[-2]["PEs"], looks[-1]["PEs"]))
+
+        self.wait_for(all_stay, "all PEs to wait")
+        return job, looks[-1]
+
+    def finish(self, job):
+        job.kill()
+        job.communicate(timeout=scenario.LIMIT_S)
+        self.assert_nothing_left()
+
+    def check_whole(self, look, job, names, hosts):
+        """The whole job, with the host of each PE."""
+        self.assertEqual((look["job"], look["program"], look["hosts"], look["pes"], look["whole"], look["links"]),
+                         (job.pid, "scenario_misbehave", len(names), len(hosts), True, []))
+        self.assertEqual([(row["host"], row["name"], row["answers"]) for row in look["machines"]],
+                         [(i, name, True) for i, name in enumerate(names)])
+        self.assertEqual([row["host"] for row in look["network"]], list(range(len(names))))
+        self.assertGreater(sum(row["messages"] + row["puts"] for row in look["network"]), 0)
+        self.assertEqual([(pe["pe"], pe["host"], pe["state"]) for pe in look["PEs"]],
+                         [(pe, host, "waiting") for pe, host in enumerate(hosts)])
+        self.assertEqual([pe["for"] for pe in look["PEs"]], [""] * (len(hosts) - 1) + ["flag != 0, which is 0"])
+        self.assertEqual({pe["pid"] for pe in look["PEs"]}, set(self.pids_of("scenario_misbeh")))
+
+    def check_part(self, job, host, pes, name, machine):
+        """What the agent of a host shows on its machine, by the process that the remote shell started there."""
+        own = set(self.pids_of("oshrun")) - {job.pid}
+        looks = [look for look in (self.look(pid, host=machine) for pid in own) if look]
+        look = next(look for look in looks if look["machines"][0]["host"] == host)
+        self.assertEqual((look["whole"], look["machines"]), (False, [{"host": host, "name": name, "answers": True}]))
+        self.assertEqual([row["host"] for row in look["network"]], [host])
+        self.assertEqual([(pe["pe"], pe["host"], pe["state"]) for pe in look["PEs"]], [(pe, host, "waiting") for pe in pes])
+        self.assertEqual(look["PEs"][-1]["for"], "flag != 0, which is 0")
+
+
 @unittest.skipUnless(has_network(), "no network driver finds a network here: quoit info networks")
-class Hosts(Namespaces, Machines):
+class Top(Looks, Machines):
+    """Three names of this machine: three agents."""
+
+    NAMES = ["east", "middle", "west"]
+    STEADY = ("--link-limit", "60s")  # a frozen agent is not lost
+    HOSTS_OF_PES = [0, 0, 1, 2]
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp()
+        os.chmod(cls.folder, 0o755)  # a job of another user runs the shell in it
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        rsh = os.path.join(cls.folder, "rsh")
+        with open(rsh, "w") as file:
+            file.write('#!/bin/sh\nexport HOSTNAME="$1"\nshift\nexec "$@"\n')
+        os.chmod(rsh, 0o755)
+        cls.options = (*cls.STEADY, "--host", "east:2,middle:1,west:1", "--rsh", rsh)
+
+    def test_whole_and_parts(self):
+        job, look = self.waiting(*self.options)
+        self.check_whole(look, job, self.NAMES, self.HOSTS_OF_PES)
+        self.check_part(job, 2, [3], "west", 0)
+        listed = [row for row in json.loads(self.top("--list", "--json").stdout) if row["program"] == "scenario_misbehave"]
+        self.assertIn((job.pid, 3, 4, True), [(row["job"], row["hosts"], row["pes"], row["whole"]) for row in listed])
+        parts = set(self.pids_of("oshrun")) - {job.pid}
+        self.assertEqual(len(parts), 3)
+        self.assertEqual({row["job"] for row in listed} & parts, set(), "parts are listed beside the whole")
+        text = self.top("--once", "--interval", "50ms", job.pid).stdout
+        self.assertRegex(text, r"(?m)^quoit top  job \d+  scenario_misbehave  4 PEs on 3 hosts ")
+        self.assertRegex(text, r"(?m)^   3  west +\d+  waiting  shmem_long_wait_until +[\d.]+ s  for flag != 0, which is 0$")
+        self.assertRegex(text, r"(?m)^middle +\d+ ")
+        self.finish(job)
+
+    def test_frozen_agent(self):
+        """It is shown as such, the others as ever, and it comes back; the job goes on."""
+        job, _ = self.waiting(*self.options)
+        held = self.hold(self.agent_of("middle"))
+        look = self.look(job.pid)
+        text = self.top("--once", "--interval", "50ms", job.pid).stdout
+        os.kill(held, signal.SIGCONT)
+        self.assertEqual(self.answers(look), [True, False, True])
+        self.assertEqual([(pe["state"], pe.get("call")) for pe in look["PEs"]],
+                         [("waiting", self.CALLS[0])] * 2 + [("unknown", None), ("waiting", self.CALLS[1])])
+        self.assertEqual([row["host"] for row in look["network"]], [0, 2])
+        self.assertRegex(text, r"(?m)^middle +does not answer$")
+        self.assertRegex(text, r"(?m)^   2  middle +0  unknown *$")
+        self.wait_for(lambda: all(self.answers(self.look(job.pid))), "the agent to answer again")
+        self.assertIsNone(job.poll())
+        self.finish(job)
+
+    def socket_of_oshrun(self):
+        """The abstract name that the process of oshrun which runs the job listens on."""
+        runner = next(pid for pid in self.pids_of("quoit-job") if pid not in agents(self.mark))
+        inodes = set()
+        for fd in os.listdir(f"/proc/{runner}/fd"):
+            found = re.fullmatch(r"socket:\[(\d+)\]", os.readlink(f"/proc/{runner}/fd/{fd}"))
+            inodes |= {found[1]} if found else set()
+        with open("/proc/net/unix") as file:
+            names = {row[7] for row in map(str.split, file) if len(row) == 8 and row[6] in inodes}
+        self.assertEqual(len(names), 1)
+        return names.pop().replace("@", "\0")
+
+    @staticmethod
+    def asks(name, *messages):
+        """What is received at that socket, as this user; b"": nothing, and the connection was closed."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as asked:
+            asked.settimeout(scenario.LIMIT_S)
+            asked.connect(name)
+            try:
+                for message in messages:
+                    asked.send(message)
+                return asked.recv(64)
+            except (BrokenPipeError, ConnectionResetError):
+                return b""
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can start a job of somebody else")
+    def test_other_users(self):
+        """A job of nobody's: root sees it; another user gets nothing, neither by quoit top nor at the socket."""
+        nobody = 65534
+        job, look = self.waiting(*self.options, user=nobody, group=nobody, extra_groups=[], cwd="/")
+        self.check_whole(look, job, self.NAMES, self.HOSTS_OF_PES)
+        name, question = self.socket_of_oshrun(), (0x51756F6974746F70).to_bytes(8, sys.byteorder)
+        refused = self.top("--once", job.pid, user=nobody + 1)
+        self.assertEqual(len(self.asks(name, question)), 8)
+        for messages in ((b"x",), (b"\0" * 8,), (question + b"\0",)):
+            self.assertEqual(self.asks(name, *messages), b"", messages)
+        os.seteuid(nobody + 1)
+        try:
+            got = self.asks(name, question)
+        finally:
+            os.seteuid(0)
+        self.assertEqual((refused.returncode, refused.stdout, got), (1, "", b""))
+        self.assertTrue(self.look(job.pid)["whole"])
+        self.assertIsNone(job.poll())
+        self.finish(job)
+
+    def test_killed_oshrun(self):
+        """While quoit top waits for what a frozen agent does not answer, and for an oshrun that is itself frozen."""
+        for who in ("agent", "oshrun"):
+            with self.subTest(who=who):
+                job, _ = self.waiting(*self.options)
+                runners = [pid for pid in self.pids_of("quoit-job") if pid not in agents(self.mark)]
+                held = self.hold(self.agent_of("east") if who == "agent" else runners[0])
+                watcher = subprocess.Popen([QUOIT, "top", "--json", "--interval", "1ms", str(job.pid)], text=True,
+                                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=scenario.environment(self.mark))
+                seen = [False, True, True] if who == "agent" else [False] * 3
+                self.wait_for(lambda: self.answers(json.loads(watcher.stdout.readline())) == seen, "quoit top to miss them")
+                job.kill()
+                out, err = watcher.communicate(timeout=scenario.LIMIT_S)
+                scenario.send(held, signal.SIGCONT)
+                self.assertEqual(watcher.returncode, 0)
+                self.assertIn(f"quoit top: job {job.pid} has ended", err)
+                after = [self.answers(json.loads(line)) for line in out.splitlines()]
+                if who == "agent":
+                    self.assertEqual(after, [seen] * len(after), "a job that is to end was shown")
+                job.communicate(timeout=scenario.LIMIT_S)
+                self.assert_nothing_left()
+
+
+@unittest.skipUnless(has_network(), "no network driver finds a network here: quoit info networks")
+class Hosts(Looks, Namespaces, Machines):
     """oshrun runs in the first namespace."""
 
     @classmethod
@@ -561,6 +759,15 @@ class Hosts(Namespaces, Machines):
                       file=sys.stderr)
                 self.assertLess(min(seconds), START_RATIO * max(before_s, after_s)) # the machine may do more than before
                 before_s = after_s
+
+    def inside(self, host):
+        return ("ip", "netns", "exec", self.names[host])
+
+    def test_top(self):
+        job, look = self.waiting(*PATIENT, "--host", ",".join(f"{a}:{n}" for a, n in zip(self.addresses, (2, 1, 1))), *self.rsh)
+        self.check_whole(look, job, self.addresses[:3], [0, 0, 1, 2])
+        self.check_part(job, 2, [3], self.addresses[2], 2)
+        self.finish(job)
 
     def test_conformance(self):
         for name in ("coll", "again", "memory", "order", "signal", "amo"):

@@ -92,6 +92,11 @@ def state_of(pid):
         return ""
 
 
+def parent_of(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        return int(file.read().rsplit(")", 1)[1].split()[1])
+
+
 def until_good(run, is_good):
     """What the first of up to three runs that is good gives, or the last. For what a machine that holds a process up may spoil;
     the caller judges it."""

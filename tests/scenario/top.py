@@ -62,8 +62,9 @@ class Top(scenario.Case):
         self.assertEqual(watcher.returncode, 0)
         ring = sorted([link, *ends] for link in range(4) for ends in ([link, (link + 1) % 4], [(link + 1) % 4, link]))
         for before, now in zip(looks, looks[1:]):
-            self.assertEqual((now["job"], now["program"], now["hosts"], now["pes"]),
-                             (job.pid, "scenario_busy", 4, 4))
+            self.assertEqual((now["job"], now["program"], now["hosts"], now["pes"], now["whole"]),
+                             (job.pid, "scenario_busy", 4, 4, True))
+            self.assertEqual(now["machines"], [{"host": i, "name": f"host{i}", "answers": True} for i in range(4)])
             self.assertEqual(sorted([row["link"], row["from"], row["to"]] for row in now["links"]), ring)
             for a, b in zip(before["links"], now["links"]):
                 for count in ("bytes", "messages", "relays", "doorbells", "resends"):

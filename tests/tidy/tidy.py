@@ -20,7 +20,7 @@ LAYERS = ["base", "env", "trace", "wire", "port", "share", "net", "ring", "link"
 # Headers of the launcher, in order: a file includes those before its own, so that no two call each other.
 LAUNCHER = ["fault", "machines", "allocation", "plan", "help", "loop", "buffer", "talk", "output", "terminal", "children", "guard", "setup", "job",
             "network", "hosts", "end", "service", "input", "spawn", "reap", "inject", "stuck", "perfetto", "trace", "stats", "wish", "report",
-            "tree", "head", "agent", "serve", "main"]
+            "tree", "top", "head", "agent", "serve", "main"]
 FILE_LINES_MAX = 900
 FUNCTION_LINES_MAX = 70
 SOURCE_ENDINGS = (".c", ".h", ".cc", ".cpp", ".py", ".cmake", "CMakeLists.txt")
