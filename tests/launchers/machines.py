@@ -58,6 +58,15 @@ def agents(mark):
 
 
 class Machines(scenario.Case):
+    @classmethod
+    def script(cls, text):
+        """A remote shell in the class's folder."""
+        path = os.path.join(cls.folder, f"rsh{random.getrandbits(64):x}")
+        with open(path, "w") as file:
+            file.write("#!/bin/sh\n" + text + "\n")
+        os.chmod(path, 0o755)
+        return path
+
     def busy(self, *options, **how):
         job = self.start(*self.options, *options, BUSY, **how)
         self.assertEqual(job.stdout.readline(), b"begun\n")
@@ -101,10 +110,20 @@ class Kills:
     """Tests that a job has by one agent for each machine, and by a tree of them."""
 
     def test_killed_oshrun(self):
-        job = self.busy()
-        job.kill()
-        job.communicate(timeout=scenario.LIMIT_S)
-        self.assert_nothing_left()
+        """Its first process, whose end the others tell; and the one that runs the job, of which the agents hear no more. No agent
+        descends from oshrun, whose guard would end it."""
+        address = "127." + ".".join(str(random.randint(1, 254)) for _ in range(3))
+        server = subprocess.Popen([sys.executable, "-B", RSH, "serve", address], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(Namespaces.end, server)
+        server.stdout.readline()
+        rsh = self.script(f'shift; exec {sys.executable} -B {RSH} {address} "$@"')
+        for is_first in (True, False):
+            with self.subTest(is_first=is_first):
+                job = self.busy("--rsh", rsh)
+                runner = next(pid for pid in self.pids_of("quoit-job") if pid not in agents(self.mark))
+                os.kill(job.pid if is_first else runner, signal.SIGKILL)
+                job.communicate(timeout=scenario.LIMIT_S)
+                self.assert_nothing_left()
 
 
 class Options(scenario.Case):
@@ -211,14 +230,6 @@ class Agents(Kills, Machines):
         cls.folder = tempfile.mkdtemp()
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         cls.options = (*PATIENT, "--host", "east:2,west:1", "--rsh", cls.script('shift; exec "$@"'))
-
-    @classmethod
-    def script(cls, text):
-        path = os.path.join(cls.folder, f"rsh{random.getrandbits(64):x}")
-        with open(path, "w") as file:
-            file.write("#!/bin/sh\n" + text + "\n")
-        os.chmod(path, 0o755)
-        return path
 
     def test_greetings(self):
         result = self.run_job(*self.options, GREET)
@@ -423,11 +434,8 @@ class Tree(Kills, Machines):
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp()
         cls.addClassCleanup(shutil.rmtree, cls.folder)
-        cls.rsh = os.path.join(cls.folder, "rsh")
-        with open(cls.rsh, "w") as file:
-            file.write(f'#!/bin/sh\necho "$HOSTNAME $1" >>{cls.folder}/edges\n[ -e {cls.folder}/closed-$1 ] && exit 9\n'
-                       'export HOSTNAME="$1"\nshift\nexec "$@"\n')
-        os.chmod(cls.rsh, 0o755)
+        cls.rsh = cls.script(f'echo "$HOSTNAME $1" >>{cls.folder}/edges\n[ -e {cls.folder}/closed-$1 ] && exit 9\n'
+                             'export HOSTNAME="$1"\nshift\nexec "$@"')
         cls.options = cls.of(2)
 
     @classmethod
@@ -605,10 +613,7 @@ class Top(Looks, Machines):
         cls.folder = tempfile.mkdtemp()
         os.chmod(cls.folder, 0o755)  # a job of another user runs the shell in it
         cls.addClassCleanup(shutil.rmtree, cls.folder)
-        rsh = os.path.join(cls.folder, "rsh")
-        with open(rsh, "w") as file:
-            file.write('#!/bin/sh\nexport HOSTNAME="$1"\nshift\nexec "$@"\n')
-        os.chmod(rsh, 0o755)
+        rsh = cls.script('export HOSTNAME="$1"\nshift\nexec "$@"')
         cls.options = (*cls.STEADY, "--host", "east:2,middle:1,west:1", "--rsh", rsh)
 
     def test_whole_and_parts(self):
