@@ -18,7 +18,7 @@
 
 #include "net/net.h"
 
-#define QUOIT_NET_DRIVER_VERSION 5 /* of this header; others are refused */
+#define QUOIT_NET_DRIVER_VERSION 6 /* of this header; others are refused */
 
 /* A message may be reported before others of its host that were sent earlier, as long as it is less than so many ahead
  * of the first of them. */
@@ -36,7 +36,7 @@ struct quoit_net_driver_config {
     const char *provider; /* NULL: the best */
     const char *device;   /* NULL: the best */
     uint32_t skip_count;  /* so many of the best are passed over; UNSUPPORTED: there are no more */
-    uint32_t host;        /* of this end */
+    uint32_t host;        /* of this end; of a guest, whose number follows those of the hosts, too */
     uint32_t host_count;
     uint32_t guest_count; /* where takes_guests: they are hosts host_count and on */
     bool is_guest;        /* it has few messages under way */
@@ -73,7 +73,7 @@ struct quoit_net_driver {
                               char problem[QUOIT_NET_PROBLEM_BYTES]);
     /* The region and windows are released before. */
     void (*close)(struct quoit_net_end *end);
-    /* Once for a host; a guest may come again, at another address. */
+    /* Once for a host. For a guest from within progress, and again when it was abandoned: another one has come. */
     enum quoit_status (*connect)(struct quoit_net_end *end, uint32_t host, const struct quoit_net_address *address);
     enum quoit_status (*reg)(struct quoit_net_end *end, void *memory, uint64_t bytes, struct quoit_net_key *key_out,
                              void **region_out);
@@ -89,7 +89,7 @@ struct quoit_net_driver {
     void *(*send_buffer)(struct quoit_net_end *end);
     enum quoit_status (*send)(struct quoit_net_end *end, uint32_t host, void *buffer, uint32_t bytes);
     uint32_t (*progress)(struct quoit_net_end *end);
-    /* Reports what is outstanding to a lost host as done with GONE. */
+    /* Reports what is outstanding to a lost host or guest as done with GONE, and keeps no messages for it. */
     void (*abandon)(struct quoit_net_end *end, uint32_t host);
     int (*wait_fd)(const struct quoit_net_end *end);
     bool (*arm)(struct quoit_net_end *end);

@@ -190,11 +190,12 @@ static void take_guest(struct quoit_net *net, const struct message_header *heade
     if (header->host < net->config.host_count || header->sequence != 1 || bytes != sizeof *header + sizeof address)
         return;
     memcpy(&address, header + 1, sizeof address);
-    if (address.bytes == 0 || address.bytes > QUOIT_NET_ADDRESS_BYTES_MAX ||
-        net->driver->connect(net->end, header->host, &address) != QUOIT_OK)
+    if (address.bytes == 0 || address.bytes > QUOIT_NET_ADDRESS_BYTES_MAX)
         return;
     if (guest->state == HOST_CONNECTED)
         lose(net, header->host, QUOIT_GONE);
+    if (net->driver->connect(net->end, header->host, &address) != QUOIT_OK)
+        return;
     *guest = (struct host){.state = HOST_CONNECTED, .is_heard = true, .is_asked = true, .heard_sequence = 1};
     net->next_watch_ns = net->now_ns;
 }
@@ -306,8 +307,11 @@ static void lose(struct quoit_net *net, uint32_t host_index, enum quoit_status s
     bool was_connected = host->state == HOST_CONNECTED;
     host->is_broken = false;
     if (host_index >= net->config.host_count) { /* another guest may come in its place */
+        if (!was_connected)
+            return;
         drop_held(host);
         *host = (struct host){0};
+        net->driver->abandon(net->end, host_index);
         net->config.on_lost(net->config.arg, host_index, status);
         return;
     }
@@ -495,7 +499,7 @@ static enum quoit_status open_driver(struct quoit_net *net, char problem[QUOIT_N
     struct quoit_net_driver_config own = {
         .provider = config->provider,
         .device = config->device,
-        .host = config->host,
+        .host = own_number(net),
         .host_count = config->host_count,
         .guest_count = config->guest_count,
         .is_guest = config->is_guest,
@@ -643,6 +647,16 @@ enum quoit_status quoit_net_attach(struct quoit_net *net, uint32_t host, const s
 
 /* Operations */
 
+/* Whether the host has answered the guest that it knows it. */
+static bool is_known(struct quoit_net *net, uint32_t host_index)
+{
+    struct host *host = &net->hosts[host_index];
+    if (!host->is_greeted)
+        host->is_greeted = send_kind(net, host_index, MESSAGE_GUEST, &net->end->address, sizeof net->end->address) ==
+                           QUOIT_OK;
+    return host->is_heard;
+}
+
 static enum quoit_status begin(struct quoit_net *net, const struct quoit_net_window *window,
                                enum quoit_status (*operation)(struct quoit_net_end *,
                                                               const struct quoit_net_transfer *),
@@ -663,6 +677,8 @@ static enum quoit_status begin(struct quoit_net *net, const struct quoit_net_win
         return QUOIT_INVALID;
     if (host->state != HOST_CONNECTED)
         return QUOIT_GONE;
+    if (net->config.is_guest && limits->knows_guests && !is_known(net, window->host))
+        return QUOIT_FULL;
     if (host->outstanding_count >= QUOIT_NET_TRANSFERS_MAX)
         return QUOIT_FULL;
     if (host->outstanding_count > 0 && host->outstanding_bytes + transfer->bytes > QUOIT_NET_WINDOW_BYTES)
@@ -698,16 +714,6 @@ enum quoit_status quoit_net_get(struct quoit_net *net, const struct quoit_net_wi
 {
     struct quoit_net_transfer transfer = {.offset = offset, .local = destination, .bytes = bytes, .cookie = cookie};
     return begin(net, window, net->driver->get, &transfer, region);
-}
-
-/* Whether the host has answered the guest that it knows it. */
-static bool is_known(struct quoit_net *net, uint32_t host_index)
-{
-    struct host *host = &net->hosts[host_index];
-    if (!host->is_greeted)
-        host->is_greeted = send_kind(net, host_index, MESSAGE_GUEST, &net->end->address, sizeof net->end->address) ==
-                           QUOIT_OK;
-    return host->is_heard;
 }
 
 enum quoit_status quoit_net_send(struct quoit_net *net, uint32_t host, const void *payload, uint32_t bytes)

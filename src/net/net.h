@@ -13,9 +13,11 @@
  * Progress: the network moves only while both hosts call quoit_net_progress(), unless limits say is_rdma.
  *
  * Guests: an end of a process beside the one that owns the host's end. It puts and gets, and sends no heartbeats; it
- * loses a host only when its connection breaks. Some networks have none: UNSUPPORTED. Where limits say takes_guests, a
- * guest also sends messages to hosts that allow it (guest_count), and they to it: there guest G is host host_count + G,
- * from its first message on. It is lost there when a message to it fails, or another guest of its number comes.
+ * loses a host only when its connection breaks. Where limits say takes_guests, a guest also sends messages to hosts that
+ * allow it (guest_count), and they to it: there guest G is host host_count + G, from its first message on. It is lost
+ * there when its connection breaks, if the network tells so, when a message to it fails, or another guest of its number
+ * comes. Where they say knows_guests, its puts and gets too need a host that allows it. What needs that is FULL until
+ * the host knows the guest.
  *
  * Lost hosts: every end sends heartbeats from within progress, to all others while there are few, else to some, so that
  * each host is watched by several. A host that was not heard of for lost_limit_ns, or, until it has first spoken, for
@@ -78,6 +80,7 @@ struct quoit_net_limits {
     bool orders_puts;        /* puts to a host take effect in order */
     bool is_rdma;            /* puts and gets need no progress at the other host */
     bool takes_guests;       /* guests and hosts may send messages to each other */
+    bool knows_guests;       /* hosts serve puts and gets of those guests alone that they take */
 };
 
 /* What carries the traffic. */

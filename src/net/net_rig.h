@@ -61,7 +61,8 @@ struct rig {
     uint64_t done_count;
     uint64_t gone_count;
     uint64_t message_count;
-    uint32_t lost_mask;
+    uint32_t lost_mask; /* hosts */
+    uint32_t guest_lost_count;
     enum quoit_status lost_status;
     uint64_t lost_ns;
     void (*on_message)(struct rig *rig, uint32_t host, const void *payload, uint32_t bytes);
@@ -69,6 +70,39 @@ struct rig {
     void (*enter)(struct rig *rig); /* each host, before it opens its end. NULL: nothing */
     void *arg;                      /* the test's */
 };
+
+/* A rig of the driver on the loopback device. False: the driver, or its library, is not here. */
+static inline bool rig_find(struct rig *rig_out, const char *driver, uint32_t host_count)
+{
+    struct quoit_net_choice choice = {0};
+    const struct quoit_net_config config = {.driver = driver, .device = "lo"};
+    *rig_out =
+        (struct rig){.driver = driver, .device = "lo", .lost_limit_ns = RIG_DEADLINE_NS, .host_count = host_count};
+    bool is_found = quoit_net_survey(&config, &choice, 1) != 0 && choice.is_usable;
+    if (!is_found)
+        printf("skipped: %s: %s\n", driver, choice.reason);
+    return is_found;
+}
+
+/* What belongs at an offset of the memory of `host` in round `round`. */
+static inline char rig_byte_at(uint32_t host, uint64_t offset, uint64_t round)
+{
+    return (char)(((offset + 1) * 2654435761u >> 7) + host * 31 + round * 17);
+}
+
+static inline void rig_fill(char *to, uint32_t host, uint64_t offset, uint64_t bytes, uint64_t round)
+{
+    for (uint64_t i = 0; i < bytes; i++)
+        to[i] = rig_byte_at(host, offset + i, round);
+}
+
+static inline bool rig_is_filled(const char *from, uint32_t host, uint64_t offset, uint64_t bytes, uint64_t round)
+{
+    for (uint64_t i = 0; i < bytes; i++)
+        if (from[i] != rig_byte_at(host, offset + i, round))
+            return false;
+    return true;
+}
 
 static inline void rig_done(void *arg, uint32_t host, uint64_t cookie, enum quoit_status status)
 {
@@ -90,6 +124,10 @@ static inline void rig_message(void *arg, uint32_t host, const void *payload, ui
 static inline void rig_lost(void *arg, uint32_t host, enum quoit_status status)
 {
     struct rig *rig = arg;
+    if (host >= rig->host_count) {
+        rig->guest_lost_count++;
+        return;
+    }
     must((rig->lost_mask >> host & 1) == 0);
     rig->lost_mask |= 1u << host;
     rig->lost_status = status;

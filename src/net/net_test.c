@@ -33,34 +33,10 @@ static void skip_without_library(void)
 /* Skips the test when the driver, or its library, is not here. */
 static struct rig make_rig(uint32_t host_count)
 {
-    struct rig rig = {.driver = driver_now, .device = "lo", .lost_limit_ns = RIG_DEADLINE_NS, .host_count = host_count};
-    struct quoit_net_choice choice = {0};
-    const struct quoit_net_config config = {.driver = driver_now, .device = "lo"};
-    if (quoit_net_survey(&config, &choice, 1) == 0 || !choice.is_usable) {
-        print_message("skipped: %s: %s\n", driver_now, choice.reason);
+    struct rig rig;
+    if (!rig_find(&rig, driver_now, host_count))
         skip();
-    }
     return rig;
-}
-
-/* What belongs at an offset of the memory of `host` in round `round`. */
-static char byte_at(uint32_t host, uint64_t offset, uint64_t round)
-{
-    return (char)(((offset + 1) * 2654435761u >> 7) + host * 31 + round * 17);
-}
-
-static void fill(char *to, uint32_t host, uint64_t offset, uint64_t bytes, uint64_t round)
-{
-    for (uint64_t i = 0; i < bytes; i++)
-        to[i] = byte_at(host, offset + i, round);
-}
-
-static bool is_filled(const char *from, uint32_t host, uint64_t offset, uint64_t bytes, uint64_t round)
-{
-    for (uint64_t i = 0; i < bytes; i++)
-        if (from[i] != byte_at(host, offset + i, round))
-            return false;
-    return true;
 }
 
 static uint32_t next_host(const struct rig *rig)
@@ -77,7 +53,7 @@ static void run_sizes(struct rig *rig)
     char *source = rig->memory + (8 << 20), *destination = rig->memory + (16 << 20);
     for (uint64_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         uint64_t bytes = sizes[i], offset = 64 + i;
-        fill(source, rig->host, offset, bytes, i);
+        rig_fill(source, rig->host, offset, bytes, i);
         memset(rig->memory, 0x5a, 128 + bytes);
         memset(destination, 0x77, bytes + 1);
         rig_barrier(rig);
@@ -85,12 +61,12 @@ static void run_sizes(struct rig *rig)
         rig_flush(rig);
         rig_get(rig, peer, offset, destination, bytes, i);
         rig_flush(rig);
-        must(is_filled(destination, rig->host, offset, bytes, i));
+        must(rig_is_filled(destination, rig->host, offset, bytes, i));
         must(destination[bytes] == 0x77);
         rig_barrier(rig);
         uint32_t writer = (rig->host + rig->host_count - 1) % rig->host_count;
         must(rig->memory[offset - 1] == 0x5a && rig->memory[offset + bytes] == 0x5a);
-        must(is_filled(rig->memory + offset, writer, offset, bytes, i));
+        must(rig_is_filled(rig->memory + offset, writer, offset, bytes, i));
     }
     must(quoit_net_put(rig->net, rig->windows[peer], RIG_MEMORY_BYTES - 7, source, rig->region, 8, 0) ==
          QUOIT_OUT_OF_RANGE);
@@ -133,7 +109,7 @@ static void run_batch(struct rig *rig, struct batches *batches, uint32_t round)
         uint32_t peer =
             (rig->host + 1 + (uint32_t)quoit_prng_choose(&batches->chance, rig->host_count - 1)) % rig->host_count;
         char *model = batches->model + peer * BATCH_SPACE;
-        fill(source + at, rig->host, offset, bytes, round);
+        rig_fill(source + at, rig->host, offset, bytes, round);
         memcpy(model + offset, source + at, bytes);
         rig_put(rig, peer, own + offset, source + at, bytes, batches->issued_count++);
         at += bytes;
@@ -198,7 +174,7 @@ static void check_message(struct rig *rig, uint32_t host, const void *payload, u
     uint64_t *heard_counts = rig->arg, number = heard_counts[host]++;
     must((uintptr_t)payload % 8 == 0);
     must(bytes == bytes_of_message(rig, number));
-    must(is_filled(payload, host, 0, bytes, number));
+    must(rig_is_filled(payload, host, 0, bytes, number));
 }
 
 static void run_messages(struct rig *rig)
@@ -214,7 +190,7 @@ static void run_messages(struct rig *rig)
             if (host == rig->host)
                 continue;
             uint32_t bytes = bytes_of_message(rig, number);
-            fill(payload, rig->host, 0, bytes, number);
+            rig_fill(payload, rig->host, 0, bytes, number);
             rig_send(rig, host, payload, bytes);
             memset(payload, 0, bytes); /* the call has copied it */
         }
@@ -235,7 +211,7 @@ static void check_data(struct rig *rig, uint32_t host, const void *payload, uint
 {
     const uint64_t *words = payload;
     must(bytes == 2 * sizeof *words);
-    must(is_filled(rig->memory, host, 0, words[1], words[0]));
+    must(rig_is_filled(rig->memory, host, 0, words[1], words[0]));
 }
 
 static void run_put_then_message(struct rig *rig)
@@ -250,7 +226,7 @@ static void run_put_then_message(struct rig *rig)
             rig_send(rig, 0, (uint64_t[]){round, 0}, 16);
             continue;
         }
-        fill(source, 0, 0, bytes, round);
+        rig_fill(source, 0, 0, bytes, round);
         rig_put(rig, 1, 0, source, bytes, round);
         rig_flush(rig);
         rig_send(rig, 1, (uint64_t[]){round, bytes}, 16);
@@ -316,12 +292,12 @@ static void test_many(void **state)
 static void go_on_with(struct rig *rig, uint32_t other)
 {
     char *source = rig->memory + (8 << 20);
-    fill(source, rig->host, 0, 100000, 9);
+    rig_fill(source, rig->host, 0, 100000, 9);
     rig_put(rig, other, 0, source, 100000, 0);
     must(quoit_net_flush(rig->net, other, RIG_DEADLINE_NS) == QUOIT_OK);
     rig_send(rig, other, "done", 4);
     rig_until(rig, rig->message_count == 1);
-    must(is_filled(rig->memory, other, 0, 100000, 9));
+    must(rig_is_filled(rig->memory, other, 0, 100000, 9));
     must(quoit_net_leave(rig->net, RIG_DEADLINE_NS) == QUOIT_OK);
 }
 
@@ -547,12 +523,12 @@ static void run_garbage(struct rig *rig)
     }
     for (uint64_t round = 0; round < 5 || atomic_load(&rig->board->word[0]) == 0; round++) {
         uint32_t peer = 1 - rig->host;
-        fill(source, rig->host, 0, 5000, round);
+        rig_fill(source, rig->host, 0, 5000, round);
         rig_put(rig, peer, 0, source, 5000, round);
         rig_flush(rig);
         rig_get(rig, peer, 0, source + 8192, 5000, round);
         rig_flush(rig);
-        must(is_filled(source + 8192, rig->host, 0, 5000, round));
+        must(rig_is_filled(source + 8192, rig->host, 0, 5000, round));
     }
 }
 
@@ -642,150 +618,6 @@ static void test_signals(void **state)
     (void)make_rig(1); /* says if nothing was tested */
 }
 
-#define GUEST_BYTES    100000u
-#define GUEST_LIMIT_NS 50000000u
-
-/* Beside the end of host 0: puts to host 1 and gets it back, and is silent for longer than a host may be. */
-static void visit(struct rig *rig)
-{
-    struct rig guest = {.driver = rig->driver, .host_count = 2, .host = 0};
-    char problem[QUOIT_NET_PROBLEM_BYTES];
-    char *local = calloc(2, GUEST_BYTES);
-    must(local);
-    const struct quoit_net_config config = {.driver = rig->driver,
-                                            .device = rig->device,
-                                            .is_guest = true,
-                                            .host_count = 2,
-                                            .lost_limit_ns = GUEST_LIMIT_NS,
-                                            .memory = local,
-                                            .memory_bytes = UINT64_C(2) * GUEST_BYTES,
-                                            .on_done = rig_done,
-                                            .on_lost = rig_lost,
-                                            .arg = &guest};
-    must(quoit_net_open(&config, &guest.net, problem) == QUOIT_OK);
-    guest.region = quoit_net_region(guest.net);
-    must(quoit_net_connect(guest.net, 1, &rig->board->addresses[1]) == QUOIT_OK);
-    must(quoit_net_attach(guest.net, 1, &rig->board->keys[1], &guest.windows[1]) == QUOIT_OK);
-    fill(local, 0, 0, GUEST_BYTES, 1);
-    rig_put(&guest, 1, 0, local, GUEST_BYTES, 1);
-    rig_flush(&guest);
-    rig_get(&guest, 1, 0, local + GUEST_BYTES, GUEST_BYTES, 2);
-    rig_flush(&guest);
-    must(is_filled(local + GUEST_BYTES, 0, 0, GUEST_BYTES, 1));
-    uint64_t end_ns = quoit_clock_now_ns() + 3 * GUEST_LIMIT_NS;
-    rig_until(&guest, quoit_clock_now_ns() > end_ns);
-    must(guest.lost_mask == 0);
-    must(guest.done_count == 2);
-    quoit_net_close(guest.net);
-    free(local);
-}
-
-#define GUEST       3u
-#define GUEST_COUNT 4u
-#define SAID_COUNT  100u
-
-/* A guest says numbers to host 1, and hears the double of each, in order; then another one of the same number does. */
-static void hear(struct rig *guest, uint32_t host, const void *payload, uint32_t bytes)
-{
-    uint64_t number;
-    must(host == 1 && bytes == sizeof number);
-    memcpy(&number, payload, sizeof number);
-    must(number == 2 * guest->message_count);
-}
-
-static void say(struct rig *rig)
-{
-    struct rig guest = {.driver = rig->driver, .host_count = 2, .host = 0, .on_message = hear};
-    char problem[QUOIT_NET_PROBLEM_BYTES];
-    const struct quoit_net_config config = {.driver = rig->driver,
-                                            .device = rig->device,
-                                            .is_guest = true,
-                                            .guest = GUEST,
-                                            .host_count = 2,
-                                            .tag = RIG_TAG,
-                                            .on_done = rig_done,
-                                            .on_message = rig_message,
-                                            .on_lost = rig_lost,
-                                            .arg = &guest};
-    must(quoit_net_open(&config, &guest.net, problem) == QUOIT_OK);
-    must(quoit_net_limits(guest.net)->takes_guests);
-    must(quoit_net_connect(guest.net, 1, &rig->board->addresses[1]) == QUOIT_OK);
-    for (uint64_t number = 1; number <= SAID_COUNT; number++)
-        rig_send(&guest, 1, &number, sizeof number);
-    rig_until(&guest, guest.message_count == SAID_COUNT);
-    must(guest.lost_mask == 0);
-    quoit_net_close(guest.net);
-}
-
-static void repeat(struct rig *rig, uint32_t host, const void *payload, uint32_t bytes)
-{
-    uint64_t *numbers = rig->arg, number;
-    must(host == 2 + GUEST && bytes == sizeof number);
-    memcpy(&number, payload, sizeof number);
-    numbers[rig->message_count - 1] = number;
-}
-
-static void run_said(struct rig *rig)
-{
-    uint64_t numbers[2 * SAID_COUNT], done_count = 0;
-    if (rig->host == 0) {
-        say(rig);
-        say(rig);
-        atomic_store(&rig->board->word[0], 1);
-        return;
-    }
-    rig->arg = numbers;
-    rig->on_message = repeat;
-    while (atomic_load(&rig->board->word[0]) == 0) {
-        rig_until(rig, done_count < rig->message_count || atomic_load(&rig->board->word[0]) != 0);
-        for (; done_count < rig->message_count; done_count++) {
-            uint64_t twice = 2 * numbers[done_count];
-            must(numbers[done_count] == done_count % SAID_COUNT + 1);
-            rig_send(rig, 2 + GUEST, &twice, sizeof twice);
-        }
-    }
-    must(done_count == 2 * SAID_COUNT);
-    must(rig->lost_mask == 1u << (2 + GUEST)); /* the first, when the second came */
-    rig->lost_mask = 0;
-}
-
-static void test_guest_messages(void **state)
-{
-    (void)state;
-    struct rig rig = make_rig(2);
-    rig.guest_count = GUEST_COUNT;
-    if (strcmp(driver_now, "ucx") != 0)
-        assert_int_equal(rig_run(&rig, run_said), 0);
-}
-
-static void run_guest(struct rig *rig)
-{
-    if (rig->host == 0) {
-        visit(rig);
-        atomic_store(&rig->board->word[0], 1);
-        return;
-    }
-    rig_until(rig, atomic_load(&rig->board->word[0]) != 0);
-    must(is_filled(rig->memory, 0, 0, GUEST_BYTES, 1));
-    must(rig->message_count == 0);
-}
-
-static void test_guest(void **state)
-{
-    (void)state;
-    struct rig rig = make_rig(2);
-    if (strcmp(driver_now, "ucx") == 0) { /* over TCP, as here, it has none */
-        const struct quoit_net_config config = {
-            .driver = driver_now, .device = "lo", .is_guest = true, .host_count = 2};
-        char problem[QUOIT_NET_PROBLEM_BYTES];
-        struct quoit_net *net = NULL;
-        assert_int_equal(quoit_net_open(&config, &net, problem), QUOIT_UNSUPPORTED);
-        assert_non_null(strstr(problem, "guest"));
-        return;
-    }
-    assert_int_equal(rig_run(&rig, run_guest), 0);
-}
-
 /* A driver that does not exist, a provider that does not exist: a sentence that names it. */
 static void test_missing(void **state)
 {
@@ -820,8 +652,7 @@ int main(void)
         cmocka_unit_test(test_killed),    cmocka_unit_test(test_killed_early),
         cmocka_unit_test(test_frozen),    cmocka_unit_test(test_sleep),
         cmocka_unit_test(test_garbage),   cmocka_unit_test(test_stranger),
-        cmocka_unit_test(test_keys),      cmocka_unit_test(test_guest),
-        cmocka_unit_test(test_guest_messages),
+        cmocka_unit_test(test_keys),
     };
     int failed_count = 0;
     cmocka_set_test_filter(getenv("QUOIT_TEST_ONLY")); /* NULL: all */

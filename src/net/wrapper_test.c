@@ -3,8 +3,8 @@
  * once, and a host whose messages are lost or come twice breaks; a host that breaks while another one is lost is lost
  * too; one that has not spoken yet has the time of a start; an end that was held up accuses nobody for that, and one
  * that is held up again and again still finds a dead host. Of several networks the best one that opens and registers
- * the memory is taken. Method: ends on a driver of this file, which keeps what is sent and reports what the test says.
- */
+ * the memory is taken. A guest asks for nothing before a host that must know it does, and one that comes again takes the
+ * place of the first. Method: ends on a driver of this file, which keeps what is sent and reports what the test says. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,13 +19,14 @@
 #include "net/driver.h"
 
 #define HOST_COUNT    4u
-#define MESSAGE_BYTES 256u
+#define MESSAGE_BYTES 512u
 #define SENT_MAX      256u
 #define LONG_NS       UINT64_C(3600000000000) /* no host is silent for so long */
 #define SHORT_NS      UINT64_C(20000000)
 #define HELD_UP_MAX   16u /* times until silent hosts are lost: each counts a heartbeat, of eight that the limit has */
 
 struct sent {
+    uint32_t host;
     uint32_t bytes;
     _Alignas(8) char message[MESSAGE_BYTES];
 };
@@ -37,6 +38,8 @@ struct fake {
     _Alignas(8) char buffer[MESSAGE_BYTES];
     struct sent sent[SENT_MAX];
     uint32_t sent_count;
+    uint32_t transfer_count;
+    uint32_t connected_mask;   /* and not abandoned since */
     uint32_t dead_mask;        /* hosts to which nothing can be sent */
     uint32_t break_mask;       /* hosts that the next progress reports as broken */
     const struct sent *coming; /* what it reports as having come; NULL: nothing */
@@ -57,6 +60,7 @@ static struct fake *last_fake; /* quoit_net_open() returns no end of a driver */
 static struct {
     enum quoit_status open_statuses[NETWORK_COUNT], reg_statuses[NETWORK_COUNT];
     uint32_t live_count;
+    bool knows_guests;
 } networks;
 
 static uint32_t fake_survey(const char *provider, const char *device, struct quoit_net_choice *choices_out,
@@ -80,8 +84,11 @@ static enum quoit_status fake_open(const struct quoit_net_driver_config *config,
     last_fake->events = config->events;
     last_fake->index = config->skip_count;
     snprintf(last_fake->end.choice.provider, sizeof last_fake->end.choice.provider, "number %u", config->skip_count);
-    last_fake->end.limits =
-        (struct quoit_net_limits){.message_bytes = MESSAGE_BYTES, .alignment = 1, .transfer_bytes = 1 << 20};
+    last_fake->end.limits = (struct quoit_net_limits){.message_bytes = MESSAGE_BYTES,
+                                                      .alignment = 1,
+                                                      .transfer_bytes = 1 << 20,
+                                                      .takes_guests = networks.knows_guests,
+                                                      .knows_guests = networks.knows_guests};
     *end_out = &last_fake->end;
     return QUOIT_OK;
 }
@@ -94,7 +101,8 @@ static void fake_close(struct quoit_net_end *end)
 
 static enum quoit_status fake_connect(struct quoit_net_end *end, uint32_t host, const struct quoit_net_address *address)
 {
-    (void)end, (void)host, (void)address;
+    (void)address;
+    ((struct fake *)end)->connected_mask |= 1u << host;
     return QUOIT_OK;
 }
 
@@ -121,7 +129,8 @@ static enum quoit_status fake_attach(struct quoit_net_end *end, uint32_t host, c
 
 static enum quoit_status fake_transfer(struct quoit_net_end *end, const struct quoit_net_transfer *transfer)
 {
-    (void)end, (void)transfer;
+    (void)transfer;
+    ((struct fake *)end)->transfer_count++;
     return QUOIT_FULL;
 }
 
@@ -137,6 +146,7 @@ static enum quoit_status fake_send(struct quoit_net_end *end, uint32_t host, voi
         return QUOIT_GONE;
     assert_in_range(fake->sent_count, 0, SENT_MAX - 1);
     struct sent *sent = &fake->sent[fake->sent_count++];
+    sent->host = host;
     sent->bytes = bytes;
     memcpy(sent->message, buffer, bytes);
     return QUOIT_OK;
@@ -151,7 +161,7 @@ static uint32_t fake_progress(struct quoit_net_end *end)
     fake->break_mask = 0;
     if (coming)
         fake->events.message(fake->events.arg, coming->message, coming->bytes);
-    for (uint32_t host = 0; host < HOST_COUNT; host++)
+    for (uint32_t host = 0; break_mask >> host != 0; host++)
         if (break_mask >> host & 1)
             fake->events.broken(fake->events.arg, host);
     return 1;
@@ -159,7 +169,7 @@ static uint32_t fake_progress(struct quoit_net_end *end)
 
 static void fake_abandon(struct quoit_net_end *end, uint32_t host)
 {
-    (void)end, (void)host;
+    ((struct fake *)end)->connected_mask &= ~(1u << host);
 }
 
 static int fake_wait_fd(const struct quoit_net_end *end)
@@ -309,6 +319,115 @@ static void test_which_network_is_taken(void **state)
         assert_int_equal(networks.live_count, 0);
     }
     memset(&networks, 0, sizeof networks);
+}
+
+#define GUEST  1u
+#define NUMBER (HOST_COUNT + GUEST) /* of the guest, for host 1 */
+
+static void open_guest_of_host_1(struct side *guest)
+{
+    const struct quoit_net_address address = {.bytes = 1};
+    char problem[QUOIT_NET_PROBLEM_BYTES];
+    const struct quoit_net_config config = {.is_guest = true,
+                                            .guest = GUEST,
+                                            .host_count = HOST_COUNT,
+                                            .on_done = on_done,
+                                            .on_message = on_message,
+                                            .on_lost = on_lost,
+                                            .arg = guest};
+    *guest = (struct side){0};
+    assert_int_equal(quoit_net_open(&config, &guest->net, problem), QUOIT_OK);
+    guest->fake = last_fake;
+    guest->fake->end.address.bytes = 1;
+    assert_int_equal(quoit_net_connect(guest->net, 1, &address), QUOIT_OK);
+}
+
+static void open_host_1(struct side *host)
+{
+    char problem[QUOIT_NET_PROBLEM_BYTES];
+    const struct quoit_net_config config = {.host = 1,
+                                            .host_count = HOST_COUNT,
+                                            .guest_count = GUEST + 1,
+                                            .lost_limit_ns = LONG_NS,
+                                            .on_done = on_done,
+                                            .on_message = on_message,
+                                            .on_lost = on_lost,
+                                            .arg = host};
+    *host = (struct side){0};
+    assert_int_equal(quoit_net_open(&config, &host->net, problem), QUOIT_OK);
+    host->fake = last_fake;
+}
+
+/* What host 1 has sent to the guest last. NULL: nothing. */
+static const struct sent *answer_of(const struct side *host)
+{
+    const struct sent *answer = NULL;
+    for (uint32_t i = 0; i < host->fake->sent_count; i++)
+        if (host->fake->sent[i].host == NUMBER)
+            answer = &host->fake->sent[i];
+    return answer;
+}
+
+static void test_a_guest_asks_when_it_is_known(void **state)
+{
+    struct side guest, host;
+    struct quoit_net_window *window;
+    const struct quoit_net_key key = {.memory_bytes = 64};
+    uint64_t word = 0;
+    (void)state;
+    networks.knows_guests = true;
+    open_guest_of_host_1(&guest);
+    open_host_1(&host);
+    assert_int_equal(quoit_net_attach(guest.net, 1, &key, &window), QUOIT_OK);
+    for (uint32_t times = 0; times < 3; times++) {
+        assert_int_equal(quoit_net_get(guest.net, window, 0, &word, NULL, sizeof word, 0), QUOIT_FULL);
+        assert_int_equal(quoit_net_put(guest.net, window, 0, &word, NULL, sizeof word, 0), QUOIT_FULL);
+        quoit_net_progress(guest.net);
+    }
+    assert_int_equal(guest.fake->transfer_count, 0);
+    assert_int_equal(guest.fake->sent_count, 1); /* who it is */
+    host.fake->coming = &guest.fake->sent[0];
+    quoit_net_progress(host.net);
+    assert_non_null(answer_of(&host));
+    guest.fake->coming = answer_of(&host);
+    quoit_net_progress(guest.net);
+    assert_int_equal(quoit_net_get(guest.net, window, 0, &word, NULL, sizeof word, 0), QUOIT_FULL);
+    assert_int_equal(guest.fake->transfer_count, 1); /* the driver has none free */
+    quoit_net_close(guest.net);
+    quoit_net_close(host.net);
+    networks.knows_guests = false;
+}
+
+static void test_a_guest_that_comes_again(void **state)
+{
+    struct side guests[2], host;
+    uint64_t word = 0;
+    (void)state;
+    networks.knows_guests = true;
+    open_host_1(&host);
+    for (uint32_t i = 0; i < 2; i++) {
+        open_guest_of_host_1(&guests[i]);
+        assert_int_equal(quoit_net_send(guests[i].net, 1, &word, sizeof word), QUOIT_FULL);
+        host.fake->coming = &guests[i].fake->sent[0];
+        quoit_net_progress(host.net);
+        assert_int_equal(host.fake->connected_mask, 1u << NUMBER);
+        assert_int_equal(host.lost_mask, i == 0 ? 0 : 1u << NUMBER);
+    }
+    assert_int_equal(quoit_net_send(host.net, NUMBER, &word, sizeof word), QUOIT_OK);
+    host.fake->break_mask = 1u << NUMBER;
+    host.lost_mask = 0;
+    quoit_net_progress(host.net);
+    assert_int_equal(host.lost_mask, 1u << NUMBER);
+    assert_int_equal(host.fake->connected_mask, 0);
+    assert_int_equal(quoit_net_send(host.net, NUMBER, &word, sizeof word), QUOIT_GONE);
+    host.lost_mask = 0;
+    host.fake->break_mask = 1u << NUMBER; /* what the driver finds of it later */
+    quoit_net_progress(host.net);
+    assert_int_equal(host.lost_mask, 0);
+    quoit_net_close(host.net);
+    quoit_net_close(guests[0].net);
+    quoit_net_close(guests[1].net);
+    networks.knows_guests = false;
 }
 
 static void test_a_host_breaks_while_another_is_lost(void **state)
@@ -509,6 +628,8 @@ int main(void)
         cmocka_unit_test(test_a_message_that_is_missing),
         cmocka_unit_test(test_a_message_that_comes_twice),
         cmocka_unit_test(test_which_network_is_taken),
+        cmocka_unit_test(test_a_guest_asks_when_it_is_known),
+        cmocka_unit_test(test_a_guest_that_comes_again),
         cmocka_unit_test(test_a_host_breaks_while_another_is_lost),
         cmocka_unit_test(test_no_sleep_before_a_broken_host_is_lost),
         cmocka_unit_test(test_a_host_that_has_not_spoken_yet),

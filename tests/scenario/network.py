@@ -162,12 +162,9 @@ class Starting(WithNetwork):
 class Direct(WithNetwork):
     """PEs with ends of their own; the data is checked by conformance.*.direct and stress.mix.*.direct too."""
 
-    def drivers(self):
-        return [driver for driver in usable_drivers() if driver != "ucx"]  # over TCP it has no guests
-
     def test_words_in_order_and_a_fork(self):
         """Rounds of four small operations and barriers: none of them needs the proxy of its own host."""
-        for driver in self.drivers():
+        for driver in usable_drivers():
             with self.subTest(driver=driver), tempfile.TemporaryDirectory() as folder:
                 path = os.path.join(folder, "stats.json")
                 result = self.run_job("--hosts", 3, "-n", 3, "--network", driver, *PATIENT, "--network-direct", "yes",

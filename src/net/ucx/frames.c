@@ -25,7 +25,7 @@ struct frame {
     uint64_t address; /* PUT, GET: in the receiver's memory; ANSWER: offset in what was asked for */
     uint64_t count;   /* GET: bytes; LANDED: puts */
     uint64_t id;      /* GET, ANSWER: the get */
-    uint32_t host;    /* the sender */
+    uint32_t host;    /* the sender; a guest's number follows those of the hosts */
     uint8_t kind;     /* enum frame_kind */
     uint8_t is_last;  /* PUT, ANSWER: nothing follows */
     uint8_t zero[2];
@@ -161,7 +161,7 @@ static ucs_status_t send_waiting(struct peer *peer)
 
 static void send_peer(struct peer *peer)
 {
-    if (!peer->endpoint || peer->is_failed)
+    if (!peer->endpoint || peer->coming || peer->is_failed)
         return;
     ucs_status_t status = send_waiting(peer);
     if (status == UCS_OK) {
@@ -185,7 +185,7 @@ void quoit_ucx_queue_frames(struct op *op)
 
 void quoit_ucx_send_frames(struct ucx *ucx)
 {
-    for (uint32_t i = 0; ucx->waiting_count > 0 && i < ucx->host_count; i++)
+    for (uint32_t i = 0; ucx->waiting_count > 0 && i < ucx->peer_count; i++)
         if (ucx->peers[i].is_waiting)
             send_peer(&ucx->peers[i]);
 }
@@ -276,9 +276,11 @@ ucs_status_t quoit_ucx_on_frame(void *arg, const void *header, size_t header_byt
     if (header_bytes != sizeof frame || (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0)
         return UCS_OK; /* a stranger's */
     memcpy(&frame, header, sizeof frame);
-    if (frame.secret != ucx->secret || frame.host >= ucx->host_count || ucx->peers[frame.host].is_failed)
+    if (frame.secret != ucx->secret || frame.host >= ucx->peer_count || ucx->peers[frame.host].is_failed)
         return UCS_OK;
     struct peer *peer = &ucx->peers[frame.host];
+    if (frame.host >= ucx->host_count && (!peer->endpoint || peer->coming))
+        return UCS_OK; /* of a guest that was not taken, or has gone */
     switch (frame.kind) {
     case FRAME_PUT:
         take_put(peer, &frame, data, bytes);

@@ -9,6 +9,7 @@
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,7 +228,9 @@ static void on_flushed(void *request, ucs_status_t status, void *user_data)
 static void on_failed(void *arg, ucp_ep_h endpoint, ucs_status_t status)
 {
     struct peer *peer = arg;
-    (void)endpoint, (void)status;
+    (void)status;
+    if (peer->coming || (peer->endpoint && endpoint != peer->endpoint))
+        return; /* of a guest that has gone, and another one has come */
     peer->is_failed = true;
     peer->ucx->events.broken(peer->ucx->events.arg, peer->host);
 }
@@ -255,13 +258,14 @@ static enum quoit_status refuse(char problem[QUOIT_NET_PROBLEM_BYTES], const cha
     return QUOIT_SYSTEM;
 }
 
-static enum quoit_status open_context(struct ucx *ucx, const struct device *device,
+/* A guest does not sleep on its worker. */
+static enum quoit_status open_context(struct ucx *ucx, const struct device *device, bool is_guest,
                                       char problem[QUOIT_NET_PROBLEM_BYTES])
 {
     ucp_config_t *config;
     const ucp_params_t params = {.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS |
                                                UCP_PARAM_FIELD_NAME,
-                                 .features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP |
+                                 .features = UCP_FEATURE_AM | (is_guest ? 0 : UCP_FEATURE_WAKEUP) |
                                              (ucx->has_frames ? 0 : UCP_FEATURE_RMA),
                                  .estimated_num_eps = ucx->host_count,
                                  .name = "quoit"};
@@ -316,7 +320,7 @@ static ucs_status_t set_handler(struct ucx *ucx, unsigned id, ucp_am_recv_callba
     return ucp_worker_set_am_recv_handler(ucx->worker, &handler);
 }
 
-static enum quoit_status open_worker(struct ucx *ucx, char problem[QUOIT_NET_PROBLEM_BYTES])
+static enum quoit_status open_worker(struct ucx *ucx, bool is_guest, char problem[QUOIT_NET_PROBLEM_BYTES])
 {
     const ucp_worker_params_t params = {.field_mask =
                                             UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_AM_ALIGNMENT,
@@ -332,7 +336,7 @@ static enum quoit_status open_worker(struct ucx *ucx, char problem[QUOIT_NET_PRO
         return refuse(problem, "ucp_worker_set_am_recv_handler", status);
     if (getrandom(&ucx->secret, sizeof ucx->secret, 0) != (ssize_t)sizeof ucx->secret)
         return refuse(problem, "getrandom", UCS_ERR_IO_ERROR);
-    if (ucp_worker_get_efd(ucx->worker, &ucx->wait_fd) != UCS_OK)
+    if (is_guest || ucp_worker_get_efd(ucx->worker, &ucx->wait_fd) != UCS_OK)
         ucx->wait_fd = -1;
     ucp_address_t *address;
     size_t bytes;
@@ -366,9 +370,9 @@ static enum quoit_status make_ops(struct ucx *ucx)
 static void close_endpoints(struct ucx *ucx)
 {
     uint64_t deadline_ns = quoit_clock_now_ns() + CLOSE_NS;
-    void **requests = calloc(ucx->host_count, sizeof *requests);
+    void **requests = calloc(ucx->peer_count, sizeof *requests);
     bool is_open = true;
-    for (uint32_t i = 0; i < ucx->host_count; i++) {
+    for (uint32_t i = 0; i < ucx->peer_count; i++) {
         struct peer *peer = &ucx->peers[i];
         const ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
                                            .flags = peer->is_failed || !requests ? UCP_EP_CLOSE_FLAG_FORCE : 0};
@@ -383,10 +387,10 @@ static void close_endpoints(struct ucx *ucx)
     while (requests && is_open && quoit_clock_now_ns() < deadline_ns) {
         ucp_worker_progress(ucx->worker);
         is_open = false;
-        for (uint32_t i = 0; i < ucx->host_count; i++)
+        for (uint32_t i = 0; i < ucx->peer_count; i++)
             is_open |= requests[i] && ucp_request_check_status(requests[i]) == UCS_INPROGRESS;
     }
-    for (uint32_t i = 0; requests && i < ucx->host_count; i++)
+    for (uint32_t i = 0; requests && i < ucx->peer_count; i++)
         if (requests[i])
             ucp_request_free(requests[i]);
     free(requests);
@@ -430,12 +434,28 @@ static void close_end(struct quoit_net_end *end)
     }
     if (ucx->context)
         ucp_cleanup(ucx->context);
-    for (uint32_t i = 0; ucx->peers && i < ucx->host_count; i++)
+    for (uint32_t i = 0; ucx->peers && i < ucx->peer_count; i++) {
         quoit_ucx_drop_frames(&ucx->peers[i]);
+        free(ucx->peers[i].coming);
+    }
     free(ucx->peers);
     free(ucx->buffers);
     free(ucx->ops);
     free(ucx);
+}
+
+/* UCX starts a thread that accepts connections: signals are for those of the program. */
+static enum quoit_status open_library(struct ucx *ucx, const struct device *device, bool is_guest,
+                                      char problem[QUOIT_NET_PROBLEM_BYTES])
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    enum quoit_status status = open_context(ucx, device, is_guest, problem);
+    if (status == QUOIT_OK)
+        status = open_worker(ucx, is_guest, problem);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return status;
 }
 
 static enum quoit_status open_end(const struct quoit_net_driver_config *config, struct quoit_net_end **end_out,
@@ -448,10 +468,6 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
         say_no_network(config->provider, config->device, problem);
         return QUOIT_UNSUPPORTED;
     }
-    if (config->is_guest && strcmp(device->transport, "tcp") == 0) {
-        snprintf(problem, QUOIT_NET_PROBLEM_BYTES, "UCX over TCP has no guests: frames are between hosts");
-        return QUOIT_UNSUPPORTED;
-    }
     struct ucx *ucx = calloc(1, sizeof *ucx);
     if (!ucx)
         return QUOIT_NO_MEMORY;
@@ -460,14 +476,13 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
     ucx->host_count = config->host_count;
     ucx->wait_fd = -1;
     ucx->has_frames = strcmp(device->transport, "tcp") == 0;
-    ucx->peers = calloc(config->host_count, sizeof *ucx->peers);
-    for (uint32_t i = 0; ucx->peers && i < config->host_count; i++)
+    ucx->peer_count = config->host_count + config->guest_count;
+    ucx->peers = calloc(ucx->peer_count, sizeof *ucx->peers);
+    for (uint32_t i = 0; ucx->peers && i < ucx->peer_count; i++)
         ucx->peers[i] = (struct peer){.ucx = ucx, .host = i};
     enum quoit_status status = ucx->peers ? make_ops(ucx) : QUOIT_NO_MEMORY;
     if (status == QUOIT_OK)
-        status = open_context(ucx, device, problem);
-    if (status == QUOIT_OK)
-        status = open_worker(ucx, problem);
+        status = open_library(ucx, device, config->is_guest, problem);
     if (status != QUOIT_OK) {
         close_end(&ucx->end);
         return status;
@@ -476,9 +491,62 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
     ucx->end.limits = (struct quoit_net_limits){.message_bytes = MESSAGE_BYTES,
                                                 .alignment = 1,
                                                 .transfer_bytes = UINT64_MAX / 2,
-                                                .is_rdma = !ucx->has_frames};
+                                                .is_rdma = !ucx->has_frames,
+                                                .takes_guests = ucx->has_frames,
+                                                .knows_guests = ucx->has_frames};
     *end_out = &ucx->end;
     return QUOIT_OK;
+}
+
+static bool make_endpoint(struct peer *peer, const void *address)
+{
+    const ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
+                                                  UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER,
+                                    .address = address,
+                                    .err_mode = UCP_ERR_HANDLING_MODE_PEER,
+                                    .err_handler = {.cb = on_failed, .arg = peer}};
+    return ucp_ep_create(peer->ucx->worker, &params, &peer->endpoint) == UCS_OK;
+}
+
+/* An endpoint to a worker takes over the connection that this one has made. Within the handler of a message of that
+ * connection UCX 1.13 would then release the message's buffer twice, so the endpoint to a guest waits for the end of
+ * progress. */
+static enum quoit_status expect_guest(struct peer *peer, const void *address, size_t bytes)
+{
+    void *copy = malloc(bytes);
+    if (!copy)
+        return QUOIT_NO_MEMORY;
+    memcpy(copy, address, bytes);
+    peer->ucx->coming_count += !peer->coming;
+    free(peer->coming);
+    peer->coming = copy;
+    peer->is_failed = false;
+    return QUOIT_OK;
+}
+
+/* In the place of one that has gone, if there was one. */
+static void take_guest(struct peer *peer)
+{
+    const ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = UCP_EP_CLOSE_FLAG_FORCE};
+    void *request = peer->endpoint ? ucp_ep_close_nbx(peer->endpoint, &param) : NULL, *address = peer->coming;
+    if (UCS_PTR_IS_PTR(request))
+        ucp_request_free(request);
+    peer->endpoint = NULL;
+    peer->coming = NULL;
+    peer->ucx->coming_count--;
+    if (!peer->is_failed && !make_endpoint(peer, address)) {
+        peer->endpoint = NULL;
+        peer->is_failed = true;
+        peer->ucx->events.broken(peer->ucx->events.arg, peer->host);
+    }
+    free(address);
+}
+
+static void take_guests(struct ucx *ucx)
+{
+    for (uint32_t i = ucx->host_count; ucx->coming_count > 0 && i < ucx->peer_count; i++)
+        if (ucx->peers[i].coming)
+            take_guest(&ucx->peers[i]);
 }
 
 static enum quoit_status connect_host(struct quoit_net_end *end, uint32_t host, const struct quoit_net_address *address)
@@ -489,13 +557,10 @@ static enum quoit_status connect_host(struct quoit_net_end *end, uint32_t host, 
     const void *text = unwrap(address->data, address->bytes, &header);
     if (!text)
         return QUOIT_INVALID;
-    const ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
-                                                  UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER,
-                                    .address = text,
-                                    .err_mode = UCP_ERR_HANDLING_MODE_PEER,
-                                    .err_handler = {.cb = on_failed, .arg = peer}};
     peer->secret = header.base;
-    return ucp_ep_create(ucx->worker, &params, &peer->endpoint) == UCS_OK ? QUOIT_OK : QUOIT_INVALID;
+    if (host >= ucx->host_count)
+        return expect_guest(peer, text, header.bytes);
+    return make_endpoint(peer, text) ? QUOIT_OK : QUOIT_INVALID;
 }
 
 /* Memory */
@@ -727,6 +792,7 @@ static uint32_t progress(struct quoit_net_end *end)
             begin_flush(&ucx->peers[i]);
     for (uint32_t i = 0; i < BATCH_COUNT && ucp_worker_progress(ucx->worker) != 0; i++)
         ; /* not for ever: the caller has heartbeats to send while others put to this host */
+    take_guests(ucx);
     if (ucx->has_frames)
         quoit_ucx_send_frames(ucx);
     quoit_ucx_finish_all(quoit_ucx_take_all(&ucx->done), UCS_OK);
