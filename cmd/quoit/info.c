@@ -96,6 +96,14 @@ static const char *text_or_null(const struct quoit_options *options, enum quoit_
     return text[0] ? text : NULL;
 }
 
+static uint32_t first_usable(const struct quoit_net_choice *choices, uint32_t count)
+{
+    uint32_t i = 0;
+    while (i < count && !choices[i].is_usable)
+        i++;
+    return i;
+}
+
 static void print_networks(const struct quoit_options *options, bool is_json)
 {
     struct quoit_net_choice choices[NETWORKS_MAX];
@@ -104,20 +112,29 @@ static void print_networks(const struct quoit_options *options, bool is_json)
                                             .provider = text_or_null(options, QUOIT_OPT_NETWORK_PROVIDER),
                                             .device = text_or_null(options, QUOIT_OPT_NETWORK_DEVICE)};
     uint32_t count = quoit_net_survey(&config, choices, NETWORKS_MAX);
+    uint32_t taken = first_usable(choices, count);
+    bool is_auto = strcmp(config.driver, "auto") == 0;
+    char order[QUOIT_NET_PROBLEM_BYTES] = "";
     struct quoit_json json;
+    if (is_auto)
+        quoit_net_explain_auto(order);
     if (!is_json) {
         printf("networks\n");
+        if (is_auto)
+            printf("  auto     %s\n", order);
         for (uint32_t i = 0; i < count; i++)
-            printf("  %-8s %-8s %-16s %-10s %s\n", i == 0 && choices[i].is_usable ? "taken" : "", choices[i].driver,
+            printf("  %-8s %-8s %-16s %-10s %s\n", i == taken ? "taken" : "", choices[i].driver,
                    choices[i].provider, choices[i].device, choices[i].reason);
         return;
     }
     quoit_json_start(&json, stdout);
     quoit_json_open_object(&json, NULL);
+    if (is_auto)
+        quoit_json_text(&json, "auto", order);
     quoit_json_open_array(&json, "networks");
     for (uint32_t i = 0; i < count; i++) {
         quoit_json_open_object(&json, NULL);
-        quoit_json_bool(&json, "taken", i == 0 && choices[i].is_usable);
+        quoit_json_bool(&json, "taken", i == taken);
         quoit_json_bool(&json, "usable", choices[i].is_usable);
         quoit_json_text(&json, "driver", choices[i].driver);
         quoit_json_text(&json, "provider", choices[i].provider);

@@ -93,7 +93,7 @@ struct quoit_net_choice {
 };
 
 struct quoit_net_config {
-    const char *driver;   /* "ofi", "ucx"; NULL or "auto": the first that works */
+    const char *driver;   /* "ofi", "ucx"; NULL or "auto": the first that works, see quoit_net_explain_auto() */
     const char *provider; /* NULL: the driver's choice */
     const char *device;   /* by name or address; NULL: the driver's choice */
     bool is_guest;        /* on_left is not used */
@@ -179,5 +179,8 @@ QUOIT_MUST_USE enum quoit_status quoit_net_leave(struct quoit_net *net, uint64_t
  * most max_count. */
 uint32_t quoit_net_survey(const struct quoit_net_config *config, struct quoit_net_choice *choices_out,
                           uint32_t max_count);
+/* Which driver "auto" tries first on this machine, and why: libfabric where the kernel has an adapter that it may drive
+ * better than TCP, else UCX. */
+void quoit_net_explain_auto(char text_out[QUOIT_NET_PROBLEM_BYTES]);
 
 #endif

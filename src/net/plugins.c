@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where drivers are: lib/quoit beside the library or the programs, so that an installation can be moved. */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <limits.h>
 #include <signal.h>
@@ -10,10 +11,46 @@
 
 #include "net/driver.h"
 
+/* Adapters of InfiniBand, RoCE, EFA, Omni-Path and what psm drives are all in the first; Slingshot's are not. */
+static const char *const fabric_classes[] = {"infiniband", "cxi", "cxi_user"};
+#define CLASS_COUNT (sizeof fabric_classes / sizeof fabric_classes[0])
+
+bool quoit_net_find_adapter(const char *classes, char path_out[QUOIT_NET_PROBLEM_BYTES])
+{
+    bool is_found = false;
+    for (size_t i = 0; i < CLASS_COUNT && !is_found; i++) {
+        char path[PATH_MAX];
+        snprintf(path, sizeof path, "%s/%s", classes, fabric_classes[i]);
+        DIR *folder = opendir(path);
+        for (struct dirent *entry; folder && !is_found && (entry = readdir(folder)) != NULL;) {
+            if (entry->d_name[0] == '.')
+                continue;
+            snprintf(path_out, QUOIT_NET_PROBLEM_BYTES, "%.96s/%s/%.96s", classes, fabric_classes[i], entry->d_name);
+            is_found = true;
+        }
+        if (folder)
+            closedir(folder);
+    }
+    return is_found;
+}
+
+/* Where there is TCP alone UCX is faster, above all at the start, and to load libfabric only to see what it has would
+ * cost most of that. The kernel's devices are there for a look at three folders. */
 const char *quoit_net_driver_name(uint32_t index)
 {
-    static const char *const names[] = {"ofi", "ucx"};
-    return index < sizeof names / sizeof names[0] ? names[index] : NULL;
+    static const char *const names[2][2] = {{"ucx", "ofi"}, {"ofi", "ucx"}};
+    char path[QUOIT_NET_PROBLEM_BYTES];
+    return index < 2 ? names[quoit_net_find_adapter(QUOIT_NET_CLASSES, path)][index] : NULL;
+}
+
+void quoit_net_explain_auto(char text_out[QUOIT_NET_PROBLEM_BYTES])
+{
+    char path[QUOIT_NET_PROBLEM_BYTES];
+    if (quoit_net_find_adapter(QUOIT_NET_CLASSES, path))
+        snprintf(text_out, QUOIT_NET_PROBLEM_BYTES, "ofi before ucx, since there is an adapter: %.190s", path);
+    else
+        snprintf(text_out, QUOIT_NET_PROBLEM_BYTES, "ucx before ofi, since " QUOIT_NET_CLASSES
+                 " has no adapter of a fabric: over TCP ucx starts sooner");
 }
 
 /* The folder of the file that this code is linked into. */

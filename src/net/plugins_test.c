@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: to open a driver reads little, above all not the kernel's symbols, which takes longer than all else of a start;
  * and libfabric wakes itself through pipes, while pairs of sockets of anybody else stay what they are, and so does
- * time. Method: what the kernel counts of this process' reads, around the first look at the networks of a driver; the
- * descriptors of an end; the driver's own socketpair() and gettimeofday(), called from here. */
+ * time. UCX is preferred where no adapter of a fabric is. Method: what the kernel counts of this process' reads, around
+ * the first look at the networks of a driver; the descriptors of an end; the driver's own socketpair() and
+ * gettimeofday(), called from here; folders of devices that the test makes. */
 #include "net/driver.h"
 
 #include <dlfcn.h>
@@ -10,6 +11,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -141,6 +144,60 @@ static void test_pairs_of_others_stay_sockets(void **state)
     dlclose(object);
 }
 
+static void make_folder(const char *root, const char *path)
+{
+    char whole[256];
+    snprintf(whole, sizeof whole, "%s/%s", root, path);
+    assert_int_equal(mkdir(whole, 0700), 0);
+}
+
+static void remove_folder(const char *root, const char *path)
+{
+    char whole[256];
+    snprintf(whole, sizeof whole, "%s/%s", root, path);
+    assert_int_equal(rmdir(whole), 0);
+}
+
+static void test_adapters_of_fabrics(void **state)
+{
+    static const char *const classes[] = {"infiniband", "cxi", "cxi_user"};
+    char root[] = "/tmp/quoit-classes-XXXXXX", path[QUOIT_NET_PROBLEM_BYTES] = "", expected[256];
+    (void)state;
+    assert_non_null(mkdtemp(root));
+    assert_false(quoit_net_find_adapter("/no/such/folder", path));
+    assert_false(quoit_net_find_adapter(root, path));
+    make_folder(root, "net");
+    make_folder(root, "net/eth0");
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++) {
+        char device[64];
+        snprintf(device, sizeof device, "%s/adapter0", classes[i]);
+        make_folder(root, classes[i]);
+        assert_false(quoit_net_find_adapter(root, path)); /* its driver is loaded, and finds none */
+        make_folder(root, device);
+        assert_true(quoit_net_find_adapter(root, path));
+        snprintf(expected, sizeof expected, "%s/%s", root, device);
+        assert_string_equal(path, expected);
+        remove_folder(root, device);
+        remove_folder(root, classes[i]);
+    }
+    remove_folder(root, "net/eth0");
+    remove_folder(root, "net");
+    assert_int_equal(rmdir(root), 0);
+}
+
+static void test_which_driver_comes_first(void **state)
+{
+    char path[QUOIT_NET_PROBLEM_BYTES], text[QUOIT_NET_PROBLEM_BYTES];
+    bool has_adapter = quoit_net_find_adapter(QUOIT_NET_CLASSES, path);
+    (void)state;
+    quoit_net_explain_auto(text);
+    assert_string_equal(quoit_net_driver_name(0), has_adapter ? "ofi" : "ucx");
+    assert_string_equal(quoit_net_driver_name(1), has_adapter ? "ucx" : "ofi");
+    assert_null(quoit_net_driver_name(2));
+    assert_memory_equal(text, has_adapter ? "ofi" : "ucx", 3);
+    assert_int_equal(strstr(text, path) != NULL && has_adapter, has_adapter);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -148,6 +205,8 @@ int main(void)
         cmocka_unit_test(test_an_end_wakes_itself_through_pipes),
         cmocka_unit_test(test_the_time_of_others_stays),
         cmocka_unit_test(test_pairs_of_others_stay_sockets),
+        cmocka_unit_test(test_adapters_of_fabrics),
+        cmocka_unit_test(test_which_driver_comes_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@ byte is right, and whatever ends (a PE, a proxy, a host, a cable) ends the job w
 
 Method: hosts are network namespaces (namespaces.py). Pmi: a PMI server of our own, which ends no process, as srun without -K;
 Hydra: mpiexec.hydra starts its proxies by a remote shell of our own. srun is real.py's."""
+import json
 import os
 import random
 import shutil
@@ -328,6 +329,25 @@ class Pmi(Namespaces, scenario.Case):
                               r"host 0 cannot join the network: it takes (.*), and host 1 takes \2 lo; .*Q0222")
         self.assertNotIn("was lost", err)
         self.assertLess(server.seconds, SOON_S)
+
+    def test_one_host_has_no_ucx(self):
+        """Its library is no library there: both drivers are named, and how to choose one for all."""
+        told = json.loads(subprocess.run([os.path.join(scenario.BIN, "quoit"), "info", "networks", "--json"], capture_output=True,
+                                         timeout=scenario.LIMIT_S, check=True).stdout)
+        if not told["auto"].startswith("ucx") or {one["driver"] for one in told["networks"] if one["usable"]} != {"ofi", "ucx"}:
+            self.skipTest("UCX does not come first here, or libfabric is not here")
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "libucp.so.0"), "w") as file:
+                file.write("nothing")
+            program = ("sh", "-c", f'[ "$PMI_RANK" = 0 ] || export LD_LIBRARY_PATH={folder}; exec {GREET}')
+            server, statuses, out, err = self.launch((0, 1), *program, each_step=self.end_all)
+            self.assertEqual((all(statuses), out), (True, ""), err)
+            self.assertRegex(err, r"host 1 cannot join the network: it takes ofi tcp\S*, and host 0 takes ucx tcp; .*Q0222|"
+                                  r"host 0 cannot join the network: it takes ucx tcp, and host 1 takes ofi tcp\S*; .*Q0222")
+            self.assertNotIn("was lost", err)
+            self.assertLess(server.seconds, SOON_S)
+            *_, statuses, out, err = self.launch((0, 1), *program, env={"QUOIT_NETWORK": "ofi"})
+        self.assertEqual((statuses, lines(out), err), ([0, 0], greetings(2), ""))
 
     @staticmethod
     def end_all(server):

@@ -59,6 +59,7 @@ for node in $nodes; do
     unshare -n -m -u bash -c "hostname node$node; exec 9<'$tree'; mount -t tmpfs none /tmp
         case '$tree' in /tmp/*) mkdir -p '$tree' && mount --no-canonicalize --bind /proc/self/fd/9 '$tree' ;; esac
         exec 9<&-; read -r line <$home/begin$node
+        mount -t sysfs none /sys # of its own devices, by which UCX finds them
         ip link set lo up; ip address add 10.98.7.1$node/24 dev inner; ip link set inner up
         exec slurmd -D -N node$node" >"$home/node$node.out" 2>&1 &
     until [ "$(readlink /proc/$!/ns/net)" != "$(readlink /proc/self/ns/net)" ]; do sleep 0.01; done

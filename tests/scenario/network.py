@@ -52,6 +52,12 @@ class Options(scenario.Case):
         self.assertEqual(text.returncode, 0, text.stderr)
         for driver in DRIVERS:
             self.assertIn(driver, text.stdout)
+        told = json.loads(networks("--json").stdout)
+        first = told["auto"].split()[0]
+        self.assertIn(first, DRIVERS)
+        self.assertEqual(told["networks"][0]["driver"], first)
+        self.assertRegex(text.stdout, rf"(?m)^  auto     {first} before ")
+        self.assertNotIn("auto", json.loads(networks("--json", "--network", "ucx").stdout))
         found = json.loads(networks("--json", "--network-device", "eth99").stdout)["networks"]
         self.assertEqual({network["usable"] for network in found}, {False})
 

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <ucp/api/ucp.h>
 #include <uct/api/uct.h>
@@ -51,6 +52,8 @@ struct device {
     char name[UCT_DEVICE_NAME_MAX];
     char address[INET6_ADDRSTRLEN]; /* "": none */
     bool is_loopback;
+    bool is_virtual; /* a bridge of containers, a tunnel, half of a pair: others may not be behind it */
+    uint16_t speed;  /* in 100 Mbit/s, as the kernel says; 0: it does not */
 };
 
 /* The address of a network interface, IPv4 if it has one. */
@@ -74,6 +77,21 @@ static void find_address(struct device *device)
     freeifaddrs(all);
 }
 
+/* What the kernel tells of a network interface. */
+static void find_speed(struct device *device)
+{
+    char path[64 + UCT_DEVICE_NAME_MAX];
+    long mbit = 0;
+    snprintf(path, sizeof path, "/sys/class/net/%s/device", device->name);
+    device->is_virtual = access(path, F_OK) != 0;
+    snprintf(path, sizeof path, "/sys/class/net/%s/speed", device->name);
+    FILE *file = fopen(path, "re");
+    if (file && fscanf(file, "%ld", &mbit) == 1 && mbit > 0)
+        device->speed = (uint16_t)(mbit / 100 < UINT16_MAX ? mbit / 100 : UINT16_MAX);
+    if (file)
+        fclose(file);
+}
+
 static uint32_t list_domain(uct_component_h component, const char *name, struct device *devices_out, uint32_t count)
 {
     uct_md_config_t *config = NULL;
@@ -93,6 +111,8 @@ static uint32_t list_domain(uct_component_h component, const char *name, struct 
             snprintf(device->transport, sizeof device->transport, "%s", resources[i].tl_name);
             snprintf(device->name, sizeof device->name, "%s", resources[i].dev_name);
             find_address(device);
+            if (device->address[0])
+                find_speed(device);
         }
         if (resources)
             uct_release_tl_resource_list(resources);
@@ -136,10 +156,11 @@ static uint32_t cost_of(const struct device *device, const char *provider, const
         return UINT32_MAX;
     if (provider ? strcmp(device->transport, provider) != 0 : rank == RANK_COUNT)
         return UINT32_MAX;
-    return rank * 4 + (device->is_loopback ? 2u : 0) + (strchr(device->address, ':') ? 1u : 0);
+    return rank * 8 + (device->is_loopback ? 4u : 0) + (strchr(device->address, ':') ? 2u : 0) +
+           (device->is_virtual ? 1u : 0);
 }
 
-/* The best but skip_count; of those that are equal, the first in the list. NULL: there are no more. */
+/* The best but skip_count; of those that are equal, the fastest, then the first in the list. NULL: no more. */
 static const struct device *best_of(const struct device *devices, uint32_t count, const char *provider,
                                     const char *wanted, uint32_t skip_count)
 {
@@ -148,7 +169,7 @@ static const struct device *best_of(const struct device *devices, uint32_t count
         uint64_t best_order = UINT64_MAX;
         for (uint32_t i = 0; i < count; i++) {
             uint32_t cost = cost_of(&devices[i], provider, wanted);
-            uint64_t order = (uint64_t)cost << 32 | i;
+            uint64_t order = (uint64_t)cost << 32 | (uint64_t)(UINT16_MAX - devices[i].speed) << 8 | i;
             if (cost != UINT32_MAX && order >= least && order < best_order) {
                 best_order = order;
                 best = &devices[i];
