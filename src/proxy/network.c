@@ -16,10 +16,10 @@
 #include "proxy/network.h"
 #include "base/assert.h"
 #include "base/log.h"
-#include "env/processor.h"
 #include "lane/network.h"
 #include "lane/outbox.h"
 #include "net/net.h"
+#include "proxy/network_join.h"
 #include "proxy/network_sleep.h"
 
 #include <stdio.h>
@@ -29,7 +29,6 @@
 #define BATCH_COUNT  32 /* requests of one PE before the others have their turn */
 #define FRAMED_BYTES QUOIT_NETWORK_FRAMED_BYTES
 #define FLOW_BYTES   65536u    /* waiting in a flow, before it takes no more requests; replies are always taken */
-#define SPIN_COUNT   4         /* looks at the network, each at least one system call, between two yields */
 #define LEAVE_NS     300000000 /* for the farewell of all hosts; a launcher stops their proxies at the same time */
 
 /* Of acknowledgements that wait for company. A PE that sends to several hosts must not run out of requests by it. */
@@ -52,9 +51,7 @@ struct open {
 
 /* Of one other host. */
 struct flow {
-    struct quoit_net_window *window;
-    uint64_t segments; /* where its segments begin in the window */
-    char *out;         /* frames that no message has taken yet, from out_head to out_tail */
+    char *out; /* frames that no message has taken yet, from out_head to out_tail */
     uint64_t out_head, out_tail, out_bytes;
     uint32_t sent_sequence; /* of requests that are acknowledged */
     uint32_t acknowledged;
@@ -73,29 +70,18 @@ struct network {
     struct quoit_net *net;
     const struct quoit_net_region *region;
     struct quoit_network_sleep *sleep;
-    uint32_t part_bytes;  /* payload of a frame, at most */
-    struct open *open;    /* [local PE][request], then those of messages between hosts */
-    struct flow *flows;   /* [host], then [guest]: ends of PEs elsewhere, from which frames come, too */
+    uint32_t part_bytes;                 /* payload of a frame, at most */
+    struct open *open;                   /* [local PE][request], then those of messages between hosts */
+    struct quoit_network_reach *reaches; /* [host] */
+    struct flow *flows;                  /* [host], then [guest]: ends of PEs elsewhere, from which frames come, too */
     uint32_t guest_count;
-    uint32_t sender;      /* whose message is taken */
-    uint16_t *busy_hosts; /* a list of busy_count */
+    uint32_t sender;                     /* whose message is taken */
+    uint16_t *busy_hosts;                /* a list of busy_count */
     uint32_t busy_count;
-    uint32_t *put_counts; /* [local PE]: puts of the network under way */
-    uint64_t busy_tracks; /* of the trace: slices of one track must not overlap */
-    bool is_arming;       /* the lane is about to sleep: what is pending goes now */
+    uint32_t *put_counts;                /* [local PE]: puts of the network under way */
+    uint64_t busy_tracks;                /* of the trace: slices of one track must not overlap */
+    bool is_arming;                      /* the lane is about to sleep: what is pending goes now */
 };
-
-#define NETWORK_NAME_BYTES 24
-#define LOOPBACK           "lo" /* the device of this machine alone, as Linux and so both libraries call it */
-
-/* What every host knows of every other. */
-struct contact {
-    struct quoit_contact memory;
-    char network[NETWORK_NAME_BYTES]; /* driver and provider, cut, and the loopback device; 0 behind it */
-    uint64_t processor_pool;
-};
-_Static_assert(sizeof(struct contact) <= QUOIT_NETWORK_CONTACT_BYTES,
-               "who exchanges contacts makes room for so many bytes");
 
 _Static_assert(QUOIT_MANY_BYTES_MAX <= FRAMED_BYTES, "a PUT_MANY is never cut into parts");
 
@@ -380,13 +366,13 @@ static void lose(struct network *network, uint32_t host)
 static bool begin_transfer(struct network *network, uint64_t cookie, const struct quoit_frame *frame)
 {
     struct quoit_lane *lane = network->lane;
-    struct flow *flow = &network->flows[frame->dest_host];
+    const struct quoit_network_reach *reach = &network->reaches[frame->dest_host];
     char *memory = lane->memory + lane->issued[cookie].data_offset;
-    uint64_t offset = flow->segments + frame->dest_pe * lane->layout->segment_stride + frame->offset;
+    uint64_t offset = reach->segments + frame->dest_pe * lane->layout->segment_stride + frame->offset;
     bool is_put = frame->kind != QUOIT_FRAME_GET;
     enum quoit_status status =
-        is_put ? quoit_net_put(network->net, flow->window, offset, memory, network->region, frame->bytes, cookie)
-               : quoit_net_get(network->net, flow->window, offset, memory, network->region, frame->bytes, cookie);
+        is_put ? quoit_net_put(network->net, reach->window, offset, memory, network->region, frame->bytes, cookie)
+               : quoit_net_get(network->net, reach->window, offset, memory, network->region, frame->bytes, cookie);
     if (status == QUOIT_GONE)
         lose(network, frame->dest_host);
     else if (status != QUOIT_OK && status != QUOIT_FULL)
@@ -593,8 +579,8 @@ static void on_message(void *arg, uint32_t host, const void *message, uint32_t b
             rest -= QUOIT_FRAME_BYTES;
         }
         if (payload_bytes > rest || !take(network, &frame, record + QUOIT_FRAME_BYTES)) {
-            quoit_log(QUOIT_LOG_ERROR, "a malformed frame came from host %u: kind %u", quoit_contacts_host_of(&network->lane->layout->job, host),
-                      frame.kind);
+            quoit_log(QUOIT_LOG_ERROR, "a malformed frame came from host %u: kind %u",
+                      quoit_contacts_host_of(&network->lane->layout->job, host), frame.kind);
             quoit_lane_fail(network->lane, QUOIT_INVALID);
             return;
         }
@@ -685,103 +671,6 @@ static uint32_t step(struct quoit_lane *lane)
     return done_count;
 }
 
-/* Hosts may be namespaces or containers of one machine. Those that share its processors wait for each other as emulated
- * hosts do. PEs read the policy after the proxy is ready. */
-static void share_machine(struct network *network, const struct contact *contacts)
-{
-    struct quoit_lane *lane = network->lane;
-    struct quoit_machine *machine = &((struct quoit_host_header *)lane->memory)->machine;
-    uint64_t own_pool = contacts[lane->layout->host].processor_pool;
-    uint32_t host_count = 0, pe_count = 0;
-    for (uint32_t host = 0; host < lane->layout->job.host_count; host++) {
-        if (host != lane->layout->host && (own_pool == 0 || contacts[host].processor_pool != own_pool))
-            continue;
-        host_count++;
-        pe_count += lane->pe_counts[host];
-    }
-    *machine = quoit_machine_with(&lane->layout->job, host_count, pe_count, machine->core_count);
-    lane->waiter.policy = machine->policy;
-    if (lane->waiter.policy.spin_count > SPIN_COUNT)
-        lane->waiter.policy.spin_count = SPIN_COUNT;
-    quoit_placement_start_lane(&lane->placement, lane->layout, lane->index, lane->waiter.policy);
-}
-
-/* Each host chooses for itself, and may find another network than the rest, or none but the loopback device. */
-static enum quoit_status meet_host(struct network *network, uint32_t host, const struct contact *own,
-                                   const struct contact *other)
-{
-    const struct quoit_lane *lane = network->lane;
-    struct flow *flow = &network->flows[host];
-    uint32_t own_host = lane->layout->host;
-    uint64_t memory_bytes = other->memory.key.memory_bytes;
-    if (strncmp(own->network, other->network, NETWORK_NAME_BYTES) != 0) {
-        quoit_say("host %u cannot join the network: it takes %.*s, and host %u takes %.*s; --network, "
-                  "--network-provider and --network-device name one for all [Q0222]",
-                  own_host, NETWORK_NAME_BYTES, own->network, host, NETWORK_NAME_BYTES, other->network);
-        return QUOIT_UNSUPPORTED;
-    }
-    if (other->memory.segments > memory_bytes ||
-        lane->pe_counts[host] * lane->layout->segment_stride > memory_bytes - other->memory.segments) {
-        quoit_say("host %u cannot join the network: the segments of host %u are not within its memory [Q0222]",
-                  own_host, host);
-        return QUOIT_INVALID;
-    }
-    flow->segments = other->memory.segments;
-    enum quoit_status status = quoit_net_connect(network->net, host, &other->memory.address);
-    if (status == QUOIT_OK)
-        status = quoit_net_attach(network->net, host, &other->memory.key, &flow->window);
-    if (status != QUOIT_OK)
-        quoit_say("host %u cannot join the network: %.*s refuses the address or the key of host %u: %s [Q0222]",
-                  own_host, NETWORK_NAME_BYTES, own->network, host, quoit_status_text(status));
-    return status;
-}
-
-/* For PEs that put and get by themselves (engine/ring/guest.h), which start after the proxy is ready. */
-static void tell_contacts(struct network *network, const struct contact *contacts,
-                          const struct quoit_lane_network *config)
-{
-    struct quoit_lane *lane = network->lane;
-    const struct quoit_net_limits *limits = quoit_net_limits(network->net);
-    struct quoit_contacts *told = quoit_memory_contacts(lane->layout, lane->memory);
-    if (!told)
-        return;
-    told->network = *quoit_net_choice(network->net);
-    told->tag = config->tag;
-    told->lost_limit_ns = config->lost_limit_ns ? config->lost_limit_ns : QUOIT_NET_LOST_LIMIT_NS;
-    told->is_rdma = limits->is_rdma;
-    told->takes_guests = limits->takes_guests && network->guest_count > 0;
-    for (uint32_t host = 0; host < lane->layout->job.host_count; host++)
-        told->hosts[host] = contacts[host].memory;
-    told->is_told = true;
-}
-
-static enum quoit_status meet(struct network *network, const struct quoit_lane_network *config)
-{
-    const struct quoit_layout *layout = network->lane->layout;
-    const struct quoit_net_choice *choice = quoit_net_choice(network->net);
-    uint32_t host_count = layout->job.host_count;
-    struct contact *contacts = calloc(host_count, sizeof *contacts);
-    struct contact own = {.memory = {.address = *quoit_net_address(network->net),
-                                     .key = *quoit_net_region_key(network->region),
-                                     .segments = layout->segments},
-                          .processor_pool = quoit_processor_pool()};
-    enum quoit_status status = contacts ? QUOIT_OK : QUOIT_NO_MEMORY;
-    bool is_loopback = strcmp(choice->device, LOOPBACK) == 0;
-    snprintf(own.network, sizeof own.network, "%.7s %.*s%s", choice->driver, is_loopback ? 12 : 15, choice->provider,
-             is_loopback ? " " LOOPBACK : "");
-    if (contacts && !config->exchange(config->arg, &own, sizeof own, contacts))
-        status = QUOIT_TIMEOUT;
-    for (uint32_t host = 0; host < host_count && status == QUOIT_OK; host++)
-        if (host != layout->host)
-            status = meet_host(network, host, &own, &contacts[host]);
-    if (status == QUOIT_OK) {
-        share_machine(network, contacts);
-        tell_contacts(network, contacts, config);
-    }
-    free(contacts);
-    return status;
-}
-
 static enum quoit_status join(struct network *network, const struct quoit_lane_network *config)
 {
     struct quoit_lane *lane = network->lane;
@@ -815,7 +704,7 @@ static enum quoit_status join(struct network *network, const struct quoit_lane_n
         return QUOIT_UNSUPPORTED;
     }
     network->region = quoit_net_region(network->net);
-    status = meet(network, config);
+    status = quoit_network_join(lane, network->net, network->guest_count > 0, network->reaches);
     if (status != QUOIT_OK)
         return status;
     status = quoit_network_sleep_open(network->net, lane->waiter.park, &network->sleep);
@@ -836,10 +725,11 @@ static enum quoit_status open(struct quoit_lane *lane)
     network->lane = lane;
     network->open = calloc(quoit_lane_cookie(local_count, QUOIT_MESSAGES_MAX), sizeof *network->open);
     network->guest_count = quoit_contacts_guest_count(&lane->layout->job);
+    network->reaches = calloc(host_count, sizeof *network->reaches);
     network->flows = calloc(host_count + network->guest_count, sizeof *network->flows);
     network->busy_hosts = calloc(host_count + network->guest_count, sizeof *network->busy_hosts);
     network->put_counts = calloc(local_count, sizeof *network->put_counts);
-    if (!network->open || !network->flows || !network->busy_hosts || !network->put_counts)
+    if (!network->open || !network->reaches || !network->flows || !network->busy_hosts || !network->put_counts)
         return QUOIT_NO_MEMORY;
     return join(network, lane->group->network);
 }
@@ -858,6 +748,7 @@ static void close(struct quoit_lane *lane)
     free(network->put_counts);
     free(network->busy_hosts);
     free(network->flows);
+    free(network->reaches);
     free(network->open);
     free(network);
 }

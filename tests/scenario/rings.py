@@ -96,24 +96,23 @@ class Rings(scenario.Case):
         self.assertEqual([text.count(f"[host{host}]") for host in range(4)], [0, 1, 1, 1], text)
         self.assertEqual(len(re.findall(r"^host[0-3] +\d+ ", text, re.MULTILINE)), 4, text)
 
-    def test_trace(self):
+    def traced(self, *words):
+        """What the trace of a job has in it."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "job.pftrace")
-            result = self.run_job("--hosts", 3, "--rings", "2+1", "--lanes", 1, "-n", 3, *PATIENT, "--trace", path, BUSY, 3)
+            result = self.run_job("--lanes", 1, *PATIENT, "--trace", path, *words)
             self.assertEqual(result.status, 0, result)
             with open(path, "rb") as file:
-                told = file.read()
+                return file.read()
+
+    def test_trace(self):
+        told = self.traced("--hosts", 3, "--rings", "2+1", "-n", 3, BUSY, 3)
         for name in (b"host0 -> host1 (right) bytes", b"host2 network bytes sent", b"lane 1 network"):
             self.assertTrue(name in told, name)
 
     def test_direct_puts(self):
         """To the next PE, of which all but the last one's is a neighbour on the ring of three that begins at host 1."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "job.pftrace")
-            result = self.run_job("--hosts", 4, "--rings", "1+3", "--lanes", 1, "-n", 4, *PATIENT, "--trace", path, DIRECT, 3)
-            self.assertEqual(result.status, 0, result)
-            with open(path, "rb") as file:
-                told = file.read()
+        told = self.traced("--hosts", 4, "--rings", "1+3", "-n", 4, DIRECT, 3)
         for pe in range(3):
             self.assertEqual(f"landed from PE {pe}".encode() in told, pe > 0, pe)
 

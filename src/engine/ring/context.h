@@ -10,17 +10,23 @@
 
 #include "engine/engine.h"
 
+/* The number of a new one: never 0, which would mean no mark. */
+static inline uint32_t quoit_ring_context_new_mark(struct quoit_ring_context *context)
+{
+    uint32_t mark;
+    do
+        mark = atomic_fetch_add_explicit(&context->last_mark, 1, memory_order_relaxed) + 1;
+    while (mark == 0);
+    return mark;
+}
+
 /* This thread's fence follows what the thread has submitted. */
 static inline void quoit_ring_context_fence(struct quoit_ring_context *context)
 {
     if (atomic_load_explicit(&context->outstanding_count, memory_order_relaxed) == 0)
         return;
-    uint32_t mark;
-    do /* 0 would mean no mark */
-        mark = atomic_fetch_add_explicit(&context->last_mark, 1, memory_order_relaxed) + 1;
-    while (mark == 0);
     /* pairs with the acquire below: a thread that sees the mark sees what was outstanding before it */
-    atomic_store_explicit(&context->fence_mark, mark, memory_order_release);
+    atomic_store_explicit(&context->fence_mark, quoit_ring_context_new_mark(context), memory_order_release);
 }
 
 /* Whether something that precedes a fence may still be outstanding. */

@@ -59,8 +59,6 @@ struct quoit_guest {
     struct quoit_ring_engine *ring;
     const struct quoit_contacts *contacts;
     uint32_t bytes_max;
-    bool is_rdma;     /* puts go by themselves, where they may; else by frames */
-    bool sends_frames;
     _Atomic uint32_t left_count;      /* operations until the end is opened */
     struct quoit_context context;     /* of the wakes */
     _Atomic bool is_waking;           /* a thread sends them */
@@ -332,7 +330,7 @@ static struct quoit_net_window *window_of(struct quoit_guest *guest, uint32_t ho
 static bool serves(struct quoit_guest *guest, uint64_t offset, size_t bytes, bool is_framed)
 {
     if (!guest || bytes > guest->bytes_max || offset < guest->ring->engine.self->layout.segment_data ||
-        (is_framed ? !guest->sends_frames : bytes == 0))
+        (is_framed ? !guest->contacts->takes_guests : bytes == 0))
         return false;
     uint32_t left_count = atomic_load_explicit(&guest->left_count, memory_order_relaxed);
     if (left_count == 0)
@@ -488,7 +486,7 @@ bool quoit_guest_put(struct quoit_context *context, const struct quoit_peer *pee
     if (!guest || bytes > guest->bytes_max)
         return false;
     const struct quoit_frame frame = {.kind = QUOIT_FRAME_PUT, .offset = offset, .bytes = (uint32_t)bytes};
-    if (!guest->is_rdma)
+    if (!guest->contacts->is_rdma)
         return send_counted(context, peer, frame, source);
     if (!serves(guest, offset, bytes, false) || !has_room(guest, context, &frame))
         return false;
@@ -612,7 +610,7 @@ static void hurry(struct quoit_guest *guest, struct quoit_context *context)
     }
 }
 
-static void wait_for_frames(struct quoit_ring_engine *ring, struct quoit_context *context)
+void quoit_guest_keep_order(struct quoit_ring_engine *ring, struct quoit_context *context)
 {
     if (is_zero(&context->ring.guest_frame_count))
         return;
@@ -694,16 +692,8 @@ void quoit_guest_fence(struct quoit_ring_engine *ring, struct quoit_context *con
         look(ring->guest);
     if (is_zero(&own->guest_frame_count))
         return;
-    uint32_t mark;
-    do /* 0 would mean no mark */
-        mark = atomic_fetch_add_explicit(&own->last_mark, 1, memory_order_relaxed) + 1;
-    while (mark == 0);
-    atomic_store_explicit(&own->guest_mark, mark, memory_order_release); /* pairs with quoit_guest_keep_fence() */
-}
-
-void quoit_guest_keep_order(struct quoit_ring_engine *ring, struct quoit_context *context)
-{
-    wait_for_frames(ring, context);
+    /* pairs with quoit_guest_keep_fence() */
+    atomic_store_explicit(&own->guest_mark, quoit_ring_context_new_mark(own), memory_order_release);
 }
 
 void quoit_guest_keep_fence(struct quoit_ring_engine *ring, struct quoit_context *context)
@@ -718,7 +708,7 @@ void quoit_guest_keep_fence(struct quoit_ring_engine *ring, struct quoit_context
 
 void quoit_guest_complete(struct quoit_ring_engine *ring, struct quoit_context *context)
 {
-    wait_for_frames(ring, context);
+    quoit_guest_keep_order(ring, context);
     complete_puts(ring, context);
 }
 
@@ -773,8 +763,6 @@ enum quoit_status quoit_guest_open(struct quoit_ring_engine *ring, enum quoit_gu
     guest->ring = ring;
     guest->contacts = contacts;
     guest->bytes_max = job->chunk_bytes < DATA_BYTES ? job->chunk_bytes : DATA_BYTES;
-    guest->is_rdma = contacts->is_rdma;
-    guest->sends_frames = contacts->takes_guests;
     guest->left_count = use == QUOIT_GUEST_YES ? 0 : OPEN_AFTER;
     guest->first_wake = NO_PE;
     pthread_mutex_init(&guest->lock, NULL);
