@@ -150,7 +150,7 @@ int command_info(int argc, char **argv)
 {
     struct quoit_options options;
     char problem[QUOIT_OPTION_PROBLEM_BYTES];
-    char paths_problem[QUOIT_PATHS_PROBLEM_BYTES], cma[CMA_TEXT_BYTES];
+    char paths_problem[QUOIT_TUNED_PROBLEM_BYTES], cma[CMA_TEXT_BYTES];
     bool is_json = false, is_paths = argc > 1 && strcmp(argv[1], "paths") == 0;
     bool is_networks = argc > 1 && strcmp(argv[1], "networks") == 0;
     quoit_options_default(&options);

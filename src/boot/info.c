@@ -209,7 +209,7 @@ static void put_paths_of(struct writer *writer, const struct quoit_paths *paths,
 static void put_paths(struct writer *writer, const struct quoit_info *info)
 {
     struct quoit_paths_machine machine;
-    char file[QUOIT_PATHS_NAME_BYTES];
+    char file[QUOIT_TUNED_NAME_BYTES];
     quoit_paths_machine(&machine);
     begin_section(writer, "paths");
     put_row(writer, "machine", "%s", machine.name);

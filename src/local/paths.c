@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "local/paths.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -84,24 +81,11 @@ void quoit_paths_machine(struct quoit_paths_machine *machine_out)
     name_processor(machine_out->processor, sizeof machine_out->processor, names.machine);
 }
 
-bool quoit_paths_file(const struct quoit_paths_machine *machine, char name_out[QUOIT_PATHS_NAME_BYTES])
+bool quoit_paths_file(const struct quoit_paths_machine *machine, char name_out[QUOIT_TUNED_NAME_BYTES])
 {
-    const char *folder = getenv("XDG_CONFIG_HOME"), *below = "";
-    if (!folder || folder[0] != '/') { /* the XDG specification: a relative path counts as unset */
-        folder = getenv("HOME");
-        below = "/.config";
-    }
-    if (!folder || folder[0] != '/' || strchr(machine->name, '/'))
-        return false;
-    int length = snprintf(name_out, QUOIT_PATHS_NAME_BYTES, "%s%s/quoit/paths.%s", folder, below, machine->name);
-    return length < (int)QUOIT_PATHS_NAME_BYTES;
-}
-
-/* Takes one word and the character that must follow it. NULL: the text begins with something else. */
-static const char *take_word(const char *text, const char *word, char after)
-{
-    size_t length = strlen(word);
-    return strncmp(text, word, length) == 0 && text[length] == after ? text + length + 1 : NULL;
+    char name[sizeof machine->name + 8];
+    snprintf(name, sizeof name, "paths.%s", machine->name);
+    return quoit_tuned_file(name, name_out);
 }
 
 /* Takes the methods of one kind of buffer. NULL: the line is something else. */
@@ -110,7 +94,7 @@ static const char *take_methods(const char *text, uint8_t *methods_out)
     for (uint32_t i = 0; i < QUOIT_PATHS_SIZE_COUNT; i++) {
         const char *next = NULL;
         for (enum quoit_copy_method method = 0; method < QUOIT_COPY_METHOD_COUNT && !next; method++) {
-            next = take_word(text, quoit_copy_method_name(method), i + 1 < QUOIT_PATHS_SIZE_COUNT ? ' ' : '\n');
+            next = quoit_tuned_word(text, quoit_copy_method_name(method), i + 1 < QUOIT_PATHS_SIZE_COUNT ? ' ' : '\n');
             next = quoit_copy_is_built(method) ? next : NULL;
             methods_out[i] = (uint8_t)method;
         }
@@ -122,7 +106,7 @@ static const char *take_methods(const char *text, uint8_t *methods_out)
 }
 
 bool quoit_paths_parse(struct quoit_paths *paths, const char *text, const struct quoit_paths_machine *machine,
-                       char problem_out[QUOIT_PATHS_PROBLEM_BYTES])
+                       char problem_out[QUOIT_TUNED_PROBLEM_BYTES])
 {
     char head[sizeof *machine + 64];
     struct quoit_paths made;
@@ -131,59 +115,34 @@ bool quoit_paths_parse(struct quoit_paths *paths, const char *text, const struct
     int length =
         snprintf(head, sizeof head, FIRST_LINE "\nmachine %s\nprocessor %s\n", machine->name, machine->processor);
     if (strncmp(text, FIRST_LINE "\n", sizeof FIRST_LINE) != 0) {
-        snprintf(problem_out, QUOIT_PATHS_PROBLEM_BYTES, "does not begin with \"" FIRST_LINE "\"");
+        snprintf(problem_out, QUOIT_TUNED_PROBLEM_BYTES, "does not begin with \"" FIRST_LINE "\"");
         return false;
     }
     if (strncmp(text, head, (size_t)length) != 0) {
-        snprintf(problem_out, QUOIT_PATHS_PROBLEM_BYTES, "was not measured on this machine (%s, %s)", machine->name,
+        snprintf(problem_out, QUOIT_TUNED_PROBLEM_BYTES, "was not measured on this machine (%s, %s)", machine->name,
                  machine->processor);
         return false;
     }
     const char *at = text + length;
     for (enum quoit_buffer_kind kind = 0; kind < QUOIT_BUFFER_KIND_COUNT && at; kind++) {
-        const char *methods = take_word(at, kind_names[kind], ' ');
+        const char *methods = quoit_tuned_word(at, kind_names[kind], ' ');
         at = methods ? take_methods(methods, made.method[kind]) : NULL;
         if (!at)
-            snprintf(problem_out, QUOIT_PATHS_PROBLEM_BYTES, "line %d is not \"%s\" and %u methods", 4 + (int)kind,
+            snprintf(problem_out, QUOIT_TUNED_PROBLEM_BYTES, "line %d is not \"%s\" and %u methods", 4 + (int)kind,
                      kind_names[kind], QUOIT_PATHS_SIZE_COUNT);
     }
     if (at && *at)
-        snprintf(problem_out, QUOIT_PATHS_PROBLEM_BYTES, "goes on after its last line");
+        snprintf(problem_out, QUOIT_TUNED_PROBLEM_BYTES, "goes on after its last line");
     if (!at || *at)
         return false;
     *paths = made;
     return true;
 }
 
-/* The number of bytes read, more than QUOIT_PATHS_FILE_BYTES if the file is larger; -1 with errno if it cannot be read.
- */
-static ssize_t read_file(const char *name, char text_out[QUOIT_PATHS_FILE_BYTES + 2])
-{
-    int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a file that blocks, such as a pipe, is no table */
-    if (fd < 0)
-        return -1;
-    ssize_t bytes = read(fd, text_out, QUOIT_PATHS_FILE_BYTES + 1);
-    int problem = errno;
-    text_out[bytes > 0 ? bytes : 0] = '\0';
-    close(fd);
-    errno = problem;
-    return bytes;
-}
-
-/* Whether the file is missing, as far as this user can tell: its home may belong to another user. */
-static bool is_missing(const char *name, int error)
-{
-    char folder[QUOIT_PATHS_NAME_BYTES];
-    if (error != EACCES)
-        return error == ENOENT || error == ENOTDIR;
-    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(name, '/') - name), name);
-    return access(folder, X_OK) != 0;
-}
-
-bool quoit_paths_load(struct quoit_paths *paths, const char *choice, char problem_out[QUOIT_PATHS_PROBLEM_BYTES])
+bool quoit_paths_load(struct quoit_paths *paths, const char *choice, char problem_out[QUOIT_TUNED_PROBLEM_BYTES])
 {
     struct quoit_paths_machine machine;
-    char name[QUOIT_PATHS_NAME_BYTES], text[QUOIT_PATHS_FILE_BYTES + 2], problem[QUOIT_PATHS_PROBLEM_BYTES];
+    char name[QUOIT_TUNED_NAME_BYTES], text[QUOIT_TUNED_FILE_BYTES + 2], problem[QUOIT_TUNED_PROBLEM_BYTES];
     quoit_paths_default(paths);
     enum quoit_copy_method forced = quoit_copy_method_find(choice, strlen(choice));
     if (forced != QUOIT_COPY_METHOD_COUNT) {
@@ -193,16 +152,11 @@ bool quoit_paths_load(struct quoit_paths *paths, const char *choice, char proble
     quoit_paths_machine(&machine);
     if (!quoit_paths_file(&machine, name))
         return true;
-    ssize_t bytes = read_file(name, text);
-    if (bytes < 0 && is_missing(name, errno))
+    enum quoit_tuned_found found = quoit_tuned_read(name, text, problem);
+    if (found == QUOIT_TUNED_MISSING ||
+        (found == QUOIT_TUNED_READ && quoit_paths_parse(paths, text, &machine, problem)))
         return true;
-    if (bytes < 0)
-        snprintf(problem, sizeof problem, "cannot be read: %s", strerror(errno));
-    else if (bytes > (ssize_t)QUOIT_PATHS_FILE_BYTES)
-        snprintf(problem, sizeof problem, "is larger than any table");
-    else if (quoit_paths_parse(paths, text, &machine, problem))
-        return true;
-    snprintf(problem_out, QUOIT_PATHS_PROBLEM_BYTES,
+    snprintf(problem_out, QUOIT_TUNED_PROBLEM_BYTES,
              "%.*s %.200s; the built-in paths are used (quoit tune makes it anew) [Q0306]", 400, name, problem);
     return false;
 }

@@ -6,7 +6,7 @@
  * by `quoit tune` and read at start from a file for this machine, or one method is forced for all sizes (--path). A
  * zeroed table is valid: memcpy.
  *
- * The file is text, words separated by single spaces:
+ * The file (tuned.h):
  *     quoit paths 2
  *     machine NAME
  *     processor NAME
@@ -19,15 +19,11 @@
 #ifndef QUOIT_LOCAL_PATHS_H
 #define QUOIT_LOCAL_PATHS_H
 
-#include <stdio.h>
-
 #include "local/copy.h"
+#include "local/tuned.h"
 
-#define QUOIT_PATHS_PLAIN_BYTES   ((size_t)64 << 10) /* above, a call costs under 1 % of the copy */
-#define QUOIT_PATHS_SIZE_COUNT    10u                /* 128 KiB to 64 MiB */
-#define QUOIT_PATHS_FILE_BYTES    1024u              /* the largest file that is read */
-#define QUOIT_PATHS_NAME_BYTES    512u
-#define QUOIT_PATHS_PROBLEM_BYTES (QUOIT_PATHS_NAME_BYTES + 256)
+#define QUOIT_PATHS_PLAIN_BYTES ((size_t)64 << 10) /* above, a call costs under 1 % of the copy */
+#define QUOIT_PATHS_SIZE_COUNT  10u                /* 128 KiB to 64 MiB */
 
 /* Where the object of the other PE lies. */
 enum quoit_buffer_kind { QUOIT_BUFFER_HEAP, QUOIT_BUFFER_GLOBALS, QUOIT_BUFFER_KIND_COUNT };
@@ -73,15 +69,14 @@ struct quoit_paths_machine {
 };
 void quoit_paths_machine(struct quoit_paths_machine *machine_out);
 
-/* This machine's file: $XDG_CONFIG_HOME/quoit/paths.NAME, else $HOME/.config/quoit/paths.NAME. False: neither is set,
- * or the name is too long. */
-bool quoit_paths_file(const struct quoit_paths_machine *machine, char name_out[QUOIT_PATHS_NAME_BYTES]);
+/* This machine's file, paths.NAME. False: there is no place for it. */
+bool quoit_paths_file(const struct quoit_paths_machine *machine, char name_out[QUOIT_TUNED_NAME_BYTES]);
 /* False, with the problem described and *paths unchanged, if the text is not a table for this machine. */
 bool quoit_paths_parse(struct quoit_paths *paths, const char *text, const struct quoit_paths_machine *machine,
-                       char problem_out[QUOIT_PATHS_PROBLEM_BYTES]);
+                       char problem_out[QUOIT_TUNED_PROBLEM_BYTES]);
 
 /* The table for --path `choice` ("auto" or a method). False, with the built-in table and a line for the user in
  * problem_out, if there is a file and it is unusable. */
-bool quoit_paths_load(struct quoit_paths *paths, const char *choice, char problem_out[QUOIT_PATHS_PROBLEM_BYTES]);
+bool quoit_paths_load(struct quoit_paths *paths, const char *choice, char problem_out[QUOIT_TUNED_PROBLEM_BYTES]);
 
 #endif

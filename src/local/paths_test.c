@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,9 +20,9 @@ static const struct quoit_paths_machine machine = {.name = "loom", .processor = 
 
 /* As quoit tune writes it. */
 static void print(const struct quoit_paths *paths, const struct quoit_paths_machine *of,
-                  char text_out[QUOIT_PATHS_FILE_BYTES])
+                  char text_out[QUOIT_TUNED_FILE_BYTES])
 {
-    FILE *file = fmemopen(text_out, QUOIT_PATHS_FILE_BYTES, "w");
+    FILE *file = fmemopen(text_out, QUOIT_TUNED_FILE_BYTES, "w");
     assert_non_null(file);
     fprintf(file, "quoit paths 2\nmachine %s\nprocessor %s\n", of->name, of->processor);
     for (enum quoit_buffer_kind kind = 0; kind < QUOIT_BUFFER_KIND_COUNT; kind++) {
@@ -49,7 +50,7 @@ static void test_round_trip(void **state)
 {
     (void)state;
     struct quoit_prng prng = {7};
-    char text[QUOIT_PATHS_FILE_BYTES], problem[QUOIT_PATHS_PROBLEM_BYTES];
+    char text[QUOIT_TUNED_FILE_BYTES], problem[QUOIT_TUNED_PROBLEM_BYTES];
     for (int i = 0; i < 100; i++) {
         struct quoit_paths made, read;
         make_random(&made, &prng);
@@ -96,7 +97,7 @@ static void test_choice(void **state)
 static void refuse(const char *from, const char *to, const char *reason)
 {
     struct quoit_paths paths, before;
-    char good[QUOIT_PATHS_FILE_BYTES], bad[2 * QUOIT_PATHS_FILE_BYTES], problem[QUOIT_PATHS_PROBLEM_BYTES] = "";
+    char good[QUOIT_TUNED_FILE_BYTES], bad[2 * QUOIT_TUNED_FILE_BYTES], problem[QUOIT_TUNED_PROBLEM_BYTES] = "";
     quoit_paths_default(&paths);
     before = paths;
     print(&paths, &machine, good);
@@ -135,7 +136,7 @@ static void test_goes_on(void **state)
 {
     (void)state;
     struct quoit_paths paths;
-    char text[QUOIT_PATHS_FILE_BYTES + 8], problem[QUOIT_PATHS_PROBLEM_BYTES] = "";
+    char text[QUOIT_TUNED_FILE_BYTES + 8], problem[QUOIT_TUNED_PROBLEM_BYTES] = "";
     quoit_paths_default(&paths);
     print(&paths, &machine, text);
     text[strlen(text) - 1] = '\0'; /* without its end of line it may have been cut */
@@ -156,7 +157,7 @@ static void write_file(const char *name, const char *text, size_t bytes)
 static void test_load(void **state)
 {
     (void)state;
-    char folder[] = "/tmp/quoit_paths_XXXXXX", name[QUOIT_PATHS_NAME_BYTES], problem[QUOIT_PATHS_PROBLEM_BYTES] = "";
+    char folder[] = "/tmp/quoit_paths_XXXXXX", name[QUOIT_TUNED_NAME_BYTES], problem[QUOIT_TUNED_PROBLEM_BYTES] = "";
     assert_non_null(mkdtemp(folder));
     setenv("XDG_CONFIG_HOME", folder, 1);
     struct quoit_paths_machine own, other = {.name = "a/b"};
@@ -169,13 +170,13 @@ static void test_load(void **state)
 
     assert_true(quoit_paths_load(&paths, "auto", problem)); /* no file: nothing to say */
     assert_int_equal(paths.source, QUOIT_PATHS_BUILT_IN);
-    char below[QUOIT_PATHS_NAME_BYTES];
+    char below[QUOIT_TUNED_NAME_BYTES];
     snprintf(below, sizeof below, "%s/quoit", folder);
     assert_int_equal(mkdir(below, 0700), 0);
 
     quoit_paths_default(&tuned);
     tuned.method[QUOIT_BUFFER_GLOBALS][4] = QUOIT_COPY_CMA;
-    char text[QUOIT_PATHS_FILE_BYTES];
+    char text[QUOIT_TUNED_FILE_BYTES];
     print(&tuned, &own, text);
     write_file(name, text, strlen(text));
     assert_true(quoit_paths_load(&paths, "auto", problem));
@@ -184,7 +185,7 @@ static void test_load(void **state)
     assert_true(quoit_paths_load(&paths, "memcpy", problem));
     assert_int_equal(paths.source, QUOIT_PATHS_FORCED);
 
-    static char large[QUOIT_PATHS_FILE_BYTES + 1];
+    static char large[QUOIT_TUNED_FILE_BYTES + 1];
     memset(large, '\n', sizeof large);
     static const struct {
         const char *text;

@@ -140,7 +140,7 @@ static void warn_of_idle_variables(const struct quoit_boot *boot, const struct q
 /* Before the other PEs may look: reads the path table, and publishes where this process has mapped the memory. */
 static void announce(const struct quoit_boot *boot, const struct quoit_options *options)
 {
-    char problem[QUOIT_PATHS_PROBLEM_BYTES];
+    char problem[QUOIT_TUNED_PROBLEM_BYTES];
     uint32_t local = boot->pe - boot->layout.first_pe;
     struct quoit_pe_shared *shared = quoit_memory_pe(&boot->layout, boot->memory, local);
     if (!quoit_paths_load(&quoit_job.paths, options->values[QUOIT_OPT_PATH].text, problem) && local == 0)

@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     const struct quoit_paths_machine machine = {.name = "m", .processor = "p"};
     struct quoit_paths paths;
-    char problem[QUOIT_PATHS_PROBLEM_BYTES] = "", *text = strndup((const char *)data, bytes);
+    char problem[QUOIT_TUNED_PROBLEM_BYTES] = "", *text = strndup((const char *)data, bytes);
     must(text != NULL);
     quoit_paths_default(&paths);
     if (!quoit_paths_parse(&paths, text, &machine, problem)) {
