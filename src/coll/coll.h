@@ -97,7 +97,8 @@ struct quoit_alltoalls {
 };
 void quoit_coll_alltoalls(struct quoit_team_state *team, const struct quoit_alltoalls *blocks, const char *call);
 
-/* Combines elementwise: into[i] = into[i] op from[i] for `count` elements. The same function on all members. */
+/* Combines elementwise: into[i] = into[i] op from[i] for `count` elements, which may be none: a host's part of few is
+ * empty. The same function on all members. */
 typedef void quoit_combine(void *into, const void *from, size_t count);
 
 /* Writes the elementwise combination of all members' sources to every dest. In place (dest == source) is allowed.

@@ -11,15 +11,18 @@ void quoit_coll_sync(struct quoit_team_state *team, const char *call)
 
 static void combine_or(void *into, const void *from, size_t count)
 {
-    (void)count;
-    *(uint64_t *)into |= *(const uint64_t *)from;
+    uint64_t *all = into;
+    const uint64_t *other = from;
+    for (size_t i = 0; i < count; i++)
+        all[i] |= other[i];
 }
 
 static void combine_largest(void *into, const void *from, size_t count)
 {
-    (void)count;
-    if (*(uint64_t *)into < *(const uint64_t *)from)
-        *(uint64_t *)into = *(const uint64_t *)from;
+    uint64_t *largest = into;
+    const uint64_t *other = from;
+    for (size_t i = 0; i < count; i++)
+        largest[i] = largest[i] < other[i] ? other[i] : largest[i];
 }
 
 /* The posted word is symmetric, so it is reduced in place. */
