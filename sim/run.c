@@ -170,6 +170,7 @@ void sim_config_choose(const struct sim_plan *plan, uint64_t seed, struct sim_co
     config_out->job.protocol = plan->protocol;
     config_out->job.barrier = plan->barrier;
     config_out->job.payload = plan->payload;
+    config_out->job.schedules = plan->schedules;
     memcpy(config_out->faults, plan->faults, sizeof config_out->faults);
     config_out->fault_count = plan->fault_count;
     if (plan->workload && plan->workload->measures)

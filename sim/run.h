@@ -28,6 +28,7 @@ struct sim_plan {
     uint8_t protocol; /* these three as in the job config; 0 is the default there */
     uint8_t barrier;
     uint8_t payload;
+    uint64_t schedules; /* as in the job config */
     struct sim_model model;
     bool has_own_way; /* has_direct_puts was set, so it is not chosen; measured is without */
     bool has_direct_puts;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define SWITCH_COLUMNS 30
-#define NAMES_COLUMNS  110 /* as wide as the sentences of the other sections */
+#define NAMES_COLUMNS  116 /* about as wide as the sentences of the other sections */
 
 /* "-n N", "--hosts H", or the variable where there is no option. */
 static void format_switch(const struct quoit_option *option, char *text, size_t bytes)

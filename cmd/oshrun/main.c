@@ -123,6 +123,20 @@ static bool is_option(const struct plan *plan, enum quoit_option_id id, const ch
     return strcmp(plan_text(plan, id), text) == 0;
 }
 
+/* Of hosts that a network alone joins: as oshrun tells its agents, or as a file has it. */
+static uint64_t find_schedules(const struct plan *plan)
+{
+    struct quoit_schedules_key key;
+    char problem[QUOIT_TUNED_PROBLEM_BYTES];
+    uint64_t schedules = plan->schedules;
+    if (plan->is_agent || !plan_has_network(plan) || plan->ring_starts != 0)
+        return schedules;
+    plan_schedules_key(plan, &key);
+    if (!quoit_schedules_load(&schedules, plan_text(plan, QUOIT_OPT_SCHEDULES), &key, problem))
+        quoit_say("%s", problem);
+    return schedules;
+}
+
 static void make_config(struct job *job)
 {
     const struct plan *plan = job->plan;
@@ -141,6 +155,7 @@ static void make_config(struct job *job)
         job->config.protocol = QUOIT_PROTOCOL_NETWORK;
         job->config.lane_count = 1; /* a host has one endpoint */
     }
+    job->config.schedules = find_schedules(plan);
     if (plan_text(plan, QUOIT_OPT_TRACE)[0])
         job->config.trace_count = trace_count(plan_number(plan, QUOIT_OPT_TRACE_BUFFER));
 }
@@ -305,6 +320,7 @@ int main(int argc, char **argv)
         argv = agent.setup.argv;
         plan.is_agent = true;
         plan.machines = agent.setup.machines;
+        plan.schedules = agent.setup.schedules;
         plan.launch = (struct allocation){.rsh = agent.setup.rsh, .own = ALLOCATION_OWN_AS_OTHERS};
     }
     if (!keep_arguments(&job, argc, argv))

@@ -564,6 +564,15 @@ static int check_rings(const struct plan *plan)
     return PLAN_GO_ON;
 }
 
+static int check_schedules(const struct plan *plan)
+{
+    const char *text = plan_text(plan, QUOIT_OPT_SCHEDULES);
+    char problem[QUOIT_SCHEDULES_PROBLEM_BYTES];
+    uint64_t schedules;
+    bool is_good = strcmp(text, "auto") == 0 || quoit_schedules_force(text, &schedules, problem);
+    return is_good ? PLAN_GO_ON : bad_usage("--schedules: %s", problem);
+}
+
 /* What needs links. */
 static int check_network(const struct plan *plan)
 {
@@ -686,6 +695,8 @@ int plan_check(struct plan *plan)
         status = check_driver(plan);
     if (status == PLAN_GO_ON)
         status = check_network(plan);
+    if (status == PLAN_GO_ON)
+        status = check_schedules(plan);
     struct quoit_job_config config = {0};
     if (status == PLAN_GO_ON)
         plan_place(plan, &config);
@@ -721,6 +732,15 @@ int plan_core_of(const struct plan *plan, uint32_t index)
         if (CPU_ISSET(core, &set) && nth-- == 0)
             return core;
     return -1;
+}
+
+void plan_schedules_key(const struct plan *plan, struct quoit_schedules_key *key_out)
+{
+    quoit_schedules_key_begin(key_out, &plan->options);
+    for (uint32_t i = 0; i < plan->machines.count; i++)
+        quoit_schedules_key_add(key_out, plan->machines.list[i].name);
+    if (plan->machines.count == 0)
+        quoit_schedules_key_add_own(key_out, plan->host_count);
 }
 
 bool plan_place(const struct plan *plan, struct quoit_job_config *config)

@@ -12,6 +12,7 @@
 #include "allocation.h"
 #include "base/options.h"
 #include "fault.h"
+#include "local/schedules_file.h"
 #include "machines.h"
 #include "share/share.h"
 
@@ -50,6 +51,7 @@ struct plan {
     uint32_t own_slot_count;  /* of this machine, where it is all of an allocation; 0: it is not */
     struct allocation launch; /* what starts agents: --rsh, or what the allocation has for that */
     bool is_agent;            /* machines were placed by oshrun, of whose command line this is */
+    uint64_t schedules;       /* of an agent: as oshrun's job config has them */
     bool has_ring;            /* --ring: */
     char ring_path[QUOIT_SHARE_PATH_BYTES];
     struct quoit_share_config ring;
@@ -69,6 +71,8 @@ bool plan_has_bridges(const struct plan *plan);
 bool plan_has_network(const struct plan *plan);
 /* Where each PE is, in a job config that has no hosts yet. False: hosts have too many different numbers of PEs. */
 bool plan_place(const struct plan *plan, struct quoit_job_config *config);
+/* What a table of schedules for the hosts is for, which a network joins. */
+void plan_schedules_key(const struct plan *plan, struct quoit_schedules_key *key_out);
 /* The program of a PE. */
 const struct plan_program *plan_program_of(const struct plan *plan, uint32_t pe);
 /* --dry-run: prints a line per PE. */

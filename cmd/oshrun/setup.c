@@ -11,6 +11,7 @@ struct header {
     uint32_t argument_count;
     uint32_t variable_count;
     uint32_t machine_count;
+    uint64_t schedules;
 };
 
 static uint32_t length_of(char *const *list)
@@ -33,7 +34,8 @@ char *setup_pack(const struct setup *setup, size_t *bytes_out)
     struct header header = {.host = setup->host,
                             .argument_count = (uint32_t)setup->argc,
                             .variable_count = length_of(setup->environment),
-                            .machine_count = setup->machines.count};
+                            .machine_count = setup->machines.count,
+                            .schedules = setup->schedules};
     FILE *out = open_memstream(&bytes, bytes_out);
     if (!out)
         return NULL;
@@ -108,6 +110,7 @@ bool setup_unpack(char *bytes, size_t count, struct setup *setup_out)
     }
     *setup_out = (struct setup){.host = header.host,
                                 .machines = machines,
+                                .schedules = header.schedules,
                                 .argc = (int)header.argument_count,
                                 .argv = arguments,
                                 .environment = variables,

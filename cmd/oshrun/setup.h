@@ -14,6 +14,7 @@ struct setup {
     uint32_t host;
     struct machines machines; /* placed */
     const char *rsh;          /* what starts agents; "": ssh */
+    uint64_t schedules;       /* of the job config: the file may be on oshrun's machine alone */
     int argc;
     char **argv;
     char **environment;

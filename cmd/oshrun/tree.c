@@ -58,6 +58,7 @@ static bool say_setup(const struct job *job, struct host *host)
     struct setup setup = {.host = host->index,
                           .machines = job->plan->machines,
                           .rsh = job->plan->launch.rsh,
+                          .schedules = job->config.schedules,
                           .argc = job->argument_count,
                           .argv = job->arguments,
                           .environment = job->environment,

@@ -15,6 +15,7 @@
 #include "calibrate.h"
 #include "command.h"
 #include "env/clock.h"
+#include "host/schedules.h"
 #include "prefix.h"
 #include "sim/canary.h"
 #include "sim/fault.h"
@@ -186,6 +187,12 @@ static bool set_barrier(struct session *session, const char *text)
     return set_kind(session, text, "auto", "papers", &session->plan.barrier);
 }
 
+static bool set_schedules(struct session *session, const char *text)
+{
+    char problem[QUOIT_SCHEDULES_PROBLEM_BYTES];
+    return quoit_schedules_force(text, &session->plan.schedules, problem) || refuse(session, "--schedules", problem);
+}
+
 static bool set_descriptors(struct session *session, const char *text)
 {
     uint8_t kind = 0;
@@ -346,6 +353,7 @@ static const struct option options[] = {
     {"--protocol", "NAME", "queue or scratchpad, as oshrun has them", set_protocol},
     {"--payload", "NAME", "dma or copy: of the protocol scratchpad, and of ethernet", set_payload},
     {"--barrier", "NAME", "auto or papers", set_barrier},
+    {"--schedules", "LIST", "of collectives in the workload network, as oshrun has them", set_schedules},
     {"--dma-bytes", "SIZE", "payload from here on goes by DMA; auto: measured; never", set_dma_bytes},
     {"--descriptors", "NAME", "of DMA: request, one for all of it, or page, one a page", set_descriptors},
     {"--steps", "N", "length of the workload", set_steps},

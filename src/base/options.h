@@ -205,6 +205,12 @@ enum quoit_option_type {
       "whether PEs begin small operations over a network by themselves, not through the proxy",                        \
       "auto: once a PE has done enough of them to gain by an end of its own. yes: from the first one on. Neither in "  \
       "jobs of more than 256 PEs, but for puts and gets by RDMA.")                                                     \
+    X(SCHEDULES, "schedules", "QUOIT_SCHEDULES", STRING, "auto", "auto|rule|COLLECTIVE:SCHEDULE,...", 0, 0, NETWORK,   \
+      LAUNCHER, "schedules of collectives between the hosts of a network",                                             \
+      "auto: by size, as measured by quoit tune --hosts on these hosts, else by the built-in rules; quoit info "       \
+      "schedules prints it. rule: the built-in rules. broadcast:tree or :around, reduce:halving, :around or :at-once "  \
+      "as far as there is room, exchange:dissemination or :around (also of barriers and collect) force one for all "   \
+      "sizes.")                                                                                                        \
     X(WRITES, "writes", "QUOIT_WRITES", STRING, "posted", "posted|arrived", 0, 0, EMULATED, LINKS,                     \
       "whether a write through a window may return before it has arrived",                                             \
       "posted: as on hardware; a link that goes down loses what is in flight, even if the write has returned. "        \

@@ -2,20 +2,14 @@
 /* Broadcast. Small data: the root writes it into a slot of its leader and returns; slots travel from leader to leader,
  * round the ring or, over a network, along a tree.
  * Large data: from leader to leader in chunks, one half in each direction, each chunk directly into the leader's dest
- * and forwarded while the next one arrives, or, over a network where that is sooner there, whole along the tree; the
- * members of a group copy from the root's source or from their leader's dest. */
+ * and forwarded while the next one arrives, or, over a network, whole along the tree (choice.h says when); the members
+ * of a group copy from the root's source or from their leader's dest. */
 #include "base/assert.h"
 #include "coll/team.h"
 
 #include <string.h>
 
 #define LINE_BYTES 64u
-#define CHUNK_BYTES                                                                                                    \
-    65536u /* large enough to hide the cost of a flag, small enough to fill the pipeline around a ring                 \
-            * early */
-
-/* What a network carries in the latency of a message: 10 us at 6.5 GB/s. */
-#define LATENCY_BYTES 65536u
 
 struct broadcast {
     uint64_t offset_dest;
@@ -122,7 +116,9 @@ static void pass_on(struct quoit_team_state *team, const struct broadcast *broad
 {
     size_t at = half->part.start + half->done_bytes, left = half->part.count - half->done_bytes;
     struct quoit_team_message message = {
-        .offset = broadcast->offset_dest + at, .source = from + at, .bytes = left < CHUNK_BYTES ? left : CHUNK_BYTES};
+        .offset = broadcast->offset_dest + at,
+        .source = from + at,
+        .bytes = left < QUOIT_SCHEDULE_CHUNK_BYTES ? left : QUOIT_SCHEDULE_CHUNK_BYTES};
     if (half->circulation.sends)
         quoit_team_stream(team, &message, travel);
     half->done_bytes += message.bytes;
@@ -149,19 +145,6 @@ static void relay(struct quoit_team_state *team, const struct broadcast *broadca
             continue;
         pass_on(team, broadcast, from, &halves[travel], travel);
     }
-}
-
-/* Whether data of this size is sooner with all hosts along a tree, whose sender has it each time as a whole, than round
- * the hosts, where it meets as many latencies as there are hosts and the root's last chunk is on its way after all
- * others. Both in bytes: of what is sent one after the other, and of latencies, those of the meeting before included.
- */
-static bool takes_tree(const struct quoit_team_state *team, size_t bytes)
-{
-    if (team->has_links)
-        return false;
-    uint64_t rounds = quoit_schedule_dissemination_rounds(team->host_count), hops = team->host_count - 1;
-    uint64_t chunk = bytes / 2 < CHUNK_BYTES ? bytes / 2 : CHUNK_BYTES;
-    return rounds * (bytes + 2 * LATENCY_BYTES) < LATENCY_BYTES + bytes - chunk + hops * (chunk + LATENCY_BYTES);
 }
 
 /* The leader's part of a large broadcast along the tree. */
@@ -200,7 +183,8 @@ static void broadcast_large(struct quoit_team_state *team, const struct broadcas
          * tree. */
         static const struct quoit_team_message nothing;
         const struct quoit_team_message *const ready[QUOIT_TRAVEL_COUNT] = {&nothing, &nothing};
-        bool is_tree = takes_tree(team, broadcast->bytes);
+        const struct quoit_choice choice = quoit_team_choice(team);
+        bool is_tree = quoit_choice_takes_tree(&choice, broadcast->bytes);
         if (is_tree)
             quoit_team_sync_hosts(team, NULL);
         else

@@ -42,6 +42,7 @@ struct play {
     uint32_t size_log_max;
     void (*run)(struct pe *pe); /* before the steps */
     bool is_network;            /* teams take their hosts for those of a network */
+    uint64_t schedules;         /* of such teams */
 };
 
 struct host {
@@ -721,7 +722,8 @@ static void run_play(struct play play)
                                            .slot_count = 4,
                                            .chunk_bytes = 4096,
                                            .data_bytes = 4096,
-                                           .heap_bytes = HEAP_BYTES};
+                                           .heap_bytes = HEAP_BYTES,
+                                           .schedules = play.schedules};
     world->knobs.window_bytes[QUOIT_WINDOW_MEMORY] = play.window_bytes;
     world->seed = seed ? strtoull(seed, NULL, 10) : 1;
     world->play = play;
@@ -814,6 +816,46 @@ static void test_hosts_that_are_no_neighbours(void **state)
         .host_count = 7, .pe_count = 15, .step_count = 40, .size_log_max = 17, .is_network = true});
 }
 
+static void run_forced(struct pe *pe)
+{
+    struct quoit_team_state *team = pe->world_team;
+    uint64_t from = pe->fabric->self.layout.segment_heap, to = from + SIDE_BYTES, hosts = team->host_count;
+    bool is_log = quoit_schedules_choose(pe->world->job.schedules, QUOIT_COLLECTIVE_REDUCE, 0) == QUOIT_SCHEDULE_LOG;
+    uint64_t rounds = team->round, halvings = team->halving_count, disseminations = team->dissemination_count;
+    quoit_coll_reduce(team, to, from, 64, sizeof(double), add_doubles, "reduce");
+    quoit_coll_sync(team, "sync");
+    check_rounds(pe, "a small reduction and a barrier", rounds, is_log ? 0 : 2 * (hosts - 1) + hosts / 2);
+    uint64_t streams = team->sent_count[0] + team->come_count[0];
+    quoit_coll_broadcast(team, to, from, 1u << 16, 0, true, "broadcast");
+    bool has_streamed = team->sent_count[0] + team->come_count[0] != streams;
+    disseminations = team->dissemination_count - disseminations; /* of the barrier, and before the tree */
+    if (team->halving_count - halvings != is_log || has_streamed == is_log || disseminations != (is_log ? 2 : 0))
+        note_error(pe, "a forced schedule does not run", 0);
+}
+
+/* Tables of any bits, so that schedules change from size to size: for teams on all hosts, and for any. Forced ones. */
+static void test_tables_of_schedules(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"broadcast:tree,reduce:halving,exchange:dissemination",
+                                        "broadcast:around,reduce:around,exchange:around"};
+    for (uint32_t hosts = 2; hosts <= 11; hosts += 3)
+        for (enum quoit_schedules_source source = QUOIT_SCHEDULES_TUNED; source <= QUOIT_SCHEDULES_FORCED; source++) {
+            const uint64_t bits = UINT64_C(0x9e3779b97f4a7c15) * (2 * hosts + source) >> 4;
+            run_play((struct play){.host_count = hosts,
+                                   .pe_count = hosts + hosts / 4,
+                                   .step_count = 40,
+                                   .size_log_max = 17,
+                                   .is_network = true,
+                                   .schedules = quoit_schedules_from(bits, source)});
+        }
+    for (uint32_t i = 0; i < 4; i++) {
+        struct play play = {.host_count = 3 + i / 2 * 6, .pe_count = 3 + i / 2 * 6, .run = run_forced, .is_network = true};
+        assert_true(quoit_schedules_force(texts[i % 2], &play.schedules, (char[QUOIT_SCHEDULES_PROBLEM_BYTES]){0}));
+        run_play(play);
+    }
+}
+
 /* Windows that cover only part of a host's memory: some data, and some flags, go through the slots. */
 static void test_small_windows(void **state)
 {
@@ -849,6 +891,7 @@ int main(void)
         cmocka_unit_test(test_small_windows),
         cmocka_unit_test(test_rounds_are_no_more_than_needed),
         cmocka_unit_test(test_hosts_that_are_no_neighbours),
+        cmocka_unit_test(test_tables_of_schedules),
     };
     int failed_count = cmocka_run_group_tests(on_one_host, NULL, NULL);
     if (SEES_RINGS)

@@ -2,9 +2,8 @@
 /* Reductions and scans. Small reduction: one member of each host combines the sources of its group in order of rank;
  * the leaders exchange the results, and each combines them in order of host. Large, on one host: each member combines a
  * part of all sources and writes it into all dests. Large, on several hosts: into the leader's dest; the leaders' dests
- * are combined around the ring in chunks, in both directions at once, or, over a network where that takes fewer
- * latencies, by halving; members copy from their leader. Every value is computed once and copied to all, so all have
- * the same bits. */
+ * are combined around the ring in chunks, in both directions at once, or, over a network, by halving (choice.h says
+ * when); members copy from their leader. Every value is computed once and copied to all, so all have the same bits. */
 #include "base/assert.h"
 #include "coll/team.h"
 
@@ -225,16 +224,18 @@ static void reduce_by_halving(struct quoit_team_state *team, void *arg)
     }
 }
 
-/* Halving carries as many bytes as going round, so latencies alone count: two rounds a round of the schedule, in each
- * piece. Its pieces are smaller on 3 hosts and more; elements may be too large for a chunk on very many. */
-static bool takes_halving(const struct quoit_team_state *team, const struct reduce *reduce)
+static enum quoit_schedule schedule_of(const struct quoit_team_state *team, const struct reduce *reduce)
 {
-    uint64_t halving_most = halving_chunk(team, reduce) * team->host_count, most = around_most(team, reduce);
-    if (team->has_links || halving_most == 0)
-        return false;
-    uint64_t halving_pieces = (reduce->count + halving_most - 1) / halving_most;
-    uint64_t pieces = (reduce->count + most - 1) / most;
-    return halving_pieces * quoit_schedule_dissemination_rounds(team->host_count) < pieces * (team->host_count - 1);
+    const struct quoit_choice choice = quoit_team_choice(team);
+    const struct quoit_reduction reduction = {
+        .bytes = reduce->count * reduce->element_bytes,
+        .element_bytes = reduce->element_bytes,
+        .at_once_bytes = team->space.gather_bytes,
+        .slice_bytes = quoit_team_slice_bytes(team),
+        .around_count = around_most(team, reduce),
+        .halving_count = halving_chunk(team, reduce) * team->host_count,
+    };
+    return quoit_choice_reduce(&choice, &reduction);
 }
 
 /* On one host each member writes its part of the result into all dests, block by block: no other member reads the
@@ -262,7 +263,7 @@ static void reduce_on_host(struct quoit_team_state *team, const struct reduce *r
     quoit_team_phase(team, NULL, NULL);
 }
 
-static void reduce_between_hosts(struct quoit_team_state *team, struct reduce *reduce)
+static void reduce_between_hosts(struct quoit_team_state *team, struct reduce *reduce, bool is_halved)
 {
     char *dest = quoit_coll_address(team->fabric, reduce->offset_dest);
     const char *leader_dest = team->leader_workspace + reduce->offset_dest;
@@ -273,17 +274,10 @@ static void reduce_between_hosts(struct quoit_team_state *team, struct reduce *r
         quoit_team_phase(team, NULL, NULL); /* all sources are ready, and the leader's dest may be written */
         combine_own_part(team, reduce);
     }
-    quoit_team_phase(team, takes_halving(team, reduce) ? reduce_by_halving : reduce_around, reduce);
+    quoit_team_phase(team, is_halved ? reduce_by_halving : reduce_around, reduce);
     if (dest != leader_dest)
         memcpy(dest, leader_dest, bytes);
     quoit_team_phase(team, NULL, NULL); /* no member reads the leader's dest any more */
-}
-
-/* Whether the hosts' results reach all at once, each combined by every leader. Several slices would carry more bytes than
- * other ways, over a network in as many rounds as halving has. */
-static bool goes_at_once(const struct quoit_team_state *team, size_t bytes)
-{
-    return bytes <= team->space.gather_bytes && (team->host_count == 1 || bytes <= quoit_team_slice_bytes(team));
 }
 
 void quoit_coll_reduce(struct quoit_team_state *team, uint64_t offset_dest, uint64_t offset_source, size_t count,
@@ -298,13 +292,17 @@ void quoit_coll_reduce(struct quoit_team_state *team, uint64_t offset_dest, uint
     quoit_team_enter(team, call, bytes * team->local_count);
     team->open_bytes = 0;
     team->gather_turn++;
-    if (!goes_at_once(team, bytes)) {
-        if (team->host_count == 1)
-            reduce_on_host(team, &reduce);
-        else
-            reduce_between_hosts(team, &reduce);
-        return;
+    bool is_at_once = bytes <= team->space.gather_bytes;
+    if (team->host_count > 1) {
+        enum quoit_schedule schedule = schedule_of(team, &reduce);
+        is_at_once = schedule == QUOIT_SCHEDULE_AT_ONCE;
+        if (!is_at_once)
+            reduce_between_hosts(team, &reduce, schedule == QUOIT_SCHEDULE_LOG);
+    } else if (!is_at_once) {
+        reduce_on_host(team, &reduce);
     }
+    if (!is_at_once)
+        return;
     quoit_team_phase(team, reduce_at_once, &reduce);
     memcpy(quoit_coll_address(team->fabric, offset_dest), team->leader_workspace + quoit_team_gather(team), bytes);
 }

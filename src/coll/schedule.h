@@ -17,6 +17,10 @@
 enum quoit_travel { QUOIT_NEXT, QUOIT_PREVIOUS };
 #define QUOIT_TRAVEL_COUNT 2
 
+/* Of a large broadcast round the hosts: large enough to hide the cost of a flag, small enough to fill the pipeline
+ * early. */
+#define QUOIT_SCHEDULE_CHUNK_BYTES 65536u
+
 /* The host that a message from `host` reaches in that direction. */
 uint32_t quoit_schedule_neighbour(uint32_t host_count, uint32_t host, enum quoit_travel travel);
 

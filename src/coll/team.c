@@ -22,8 +22,6 @@ _Static_assert(WORLD_BYTES + (PIECE_COUNT - 1) * PIECE_BYTES <=
  * dissemination, even between distant hosts, and fewer messages than arrivals, which pay off where a round over a link
  * that is down takes long. */
 #define EXCHANGE_HOSTS_MAX 8
-/* Where all hosts are equally near, rounds with both neighbours are fewer than those of a dissemination up to here. */
-#define ROUNDS_HOSTS_MAX 5
 
 static struct quoit_team_space space_of(uint32_t piece)
 {
@@ -382,16 +380,17 @@ static void disseminate(struct quoit_team_state *team, const uint64_t *blocks)
     }
 }
 
-static bool exchanges_by_dissemination(const struct quoit_team_state *team)
+static bool exchanges_by_dissemination(const struct quoit_team_state *team, uint64_t bytes)
 {
-    return !team->has_links && team->host_count > ROUNDS_HOSTS_MAX;
+    const struct quoit_choice choice = quoit_team_choice(team);
+    return quoit_choice_disseminates(&choice, bytes);
 }
 
 void quoit_team_before_exchange(struct quoit_team_state *team)
 {
     static const struct quoit_team_message nothing;
     const struct quoit_team_message *const ready[QUOIT_TRAVEL_COUNT] = {&nothing, &nothing};
-    if (exchanges_by_dissemination(team))
+    if (exchanges_by_dissemination(team, team->starts[team->host_count]))
         disseminate(team, NULL);
     else
         quoit_team_round(team, ready);
@@ -419,7 +418,7 @@ static void exchange_by_rounds(struct quoit_team_state *team, uint64_t offset)
 
 void quoit_team_exchange(struct quoit_team_state *team, uint64_t offset)
 {
-    if (exchanges_by_dissemination(team))
+    if (exchanges_by_dissemination(team, team->starts[team->host_count]))
         disseminate(team, &offset);
     else
         exchange_by_rounds(team, offset);
@@ -502,9 +501,9 @@ void quoit_team_sync_hosts(struct quoit_team_state *team, void *unused)
         quoit_fabric_host_barrier(team->fabric, team->call);
         return;
     }
-    if (exchanges_by_dissemination(team)) {
+    if (exchanges_by_dissemination(team, 0)) {
         disseminate(team, NULL);
-    } else if (team->host_count <= EXCHANGE_HOSTS_MAX) {
+    } else if (!team->has_links || team->host_count <= EXCHANGE_HOSTS_MAX) {
         memset(team->starts, 0, (team->host_count + 1) * sizeof *team->starts);
         exchange_by_rounds(team, 0);
     } else if (team->are_neighbours) {

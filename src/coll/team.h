@@ -30,6 +30,7 @@
 #ifndef QUOIT_COLL_TEAM_H
 #define QUOIT_COLL_TEAM_H
 
+#include "coll/choice.h"
 #include "coll/coll.h"
 #include "coll/schedule.h"
 
@@ -140,6 +141,15 @@ static inline struct quoit_team_flags *quoit_team_flags_of(const struct quoit_te
 {
     return (struct quoit_team_flags *)(quoit_team_workspace(team, local) + team->space.start);
 }
+/* What the choice of a schedule between its hosts depends on. */
+static inline struct quoit_choice quoit_team_choice(const struct quoit_team_state *team)
+{
+    const struct quoit_job_config *job = &team->fabric->self.layout.job;
+    return (struct quoit_choice){.host_count = team->host_count,
+                                 .has_links = team->has_links,
+                                 .schedules =
+                                     quoit_choice_table(job->schedules, job->host_count, team->host_count)};
+}
 /* Segment offset of this operation's half of the gather buffer. */
 static inline uint64_t quoit_team_gather(const struct quoit_team_state *team)
 {
@@ -198,7 +208,8 @@ void quoit_team_tree_wait(struct quoit_team_state *team, uint32_t round);
  * team->halving_count is that of the reductions' pieces, this one included. */
 void quoit_team_halving_round(struct quoit_team_state *team, const struct quoit_team_message parts[2], uint32_t round,
                               bool is_gathering);
-/* Waits until the leaders to whom this one sends in an exchange are inside, so that it may write into their dests. */
+/* Waits until the leaders to whom this one sends in an exchange of the blocks of team->starts are inside, so that it may
+ * write into their dests. */
 void quoit_team_before_exchange(struct quoit_team_state *team);
 /* Copies block j, at segment offset + team->starts[j] on the leader of host j, to the same place on all leaders. */
 void quoit_team_exchange(struct quoit_team_state *team, uint64_t offset);

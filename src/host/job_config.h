@@ -58,6 +58,9 @@ struct quoit_job_config {
     /* Several rings, joined by a network: bit h is set if host h is the first of a ring. 0: links join all hosts, or
      * none. */
     uint64_t ring_starts;
+    /* Between the hosts of a network (host/schedules.h); 0: the built-in rules. Under other launchers than oshrun it is
+     * 0 here, and the PEs agree on it at start. */
+    uint64_t schedules;
 };
 
 /* Hosts first..first + count - 1. */

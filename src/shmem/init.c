@@ -9,9 +9,11 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "boot/crash.h"
+#include "boot/hosts.h"
 #include "boot/info.h"
 #include "env/map.h"
 #include "local/data_segment.h"
+#include "local/schedules_file.h"
 
 #include <shmem.h>
 #include <stdio.h>
@@ -123,7 +125,8 @@ static void warn_of_idle_variables(const struct quoit_boot *boot, const struct q
     for (int id = 0; id < QUOIT_OPT_COUNT && boot->exchange.ops && boot->exchange.size > 1 && boot->pe == 0; id++) {
         const struct quoit_option *option = &quoit_options_table[id];
         bool is_of_network =
-            id == QUOIT_OPT_NETWORK || id == QUOIT_OPT_NETWORK_PROVIDER || id == QUOIT_OPT_NETWORK_DEVICE;
+            id == QUOIT_OPT_NETWORK || id == QUOIT_OPT_NETWORK_PROVIDER || id == QUOIT_OPT_NETWORK_DEVICE ||
+            id == QUOIT_OPT_SCHEDULES;
         bool is_idle = option->reader == QUOIT_READER_LAUNCHER || option->reader == QUOIT_READER_LINKS;
         is_idle &= !is_of_network || boot->layout.job.host_count == 1;
         size_t used = strlen(names);
@@ -313,6 +316,30 @@ static void begin(int thread_level, const struct quoit_options *options)
     quoit_placement_start_pe(&quoit_job.boot.layout, quoit_job.boot.memory, quoit_job.fabric->self.local);
 }
 
+/* The table for the hosts that another launcher has chosen, by the file of PE 0's user. */
+static uint64_t load_schedules(const struct quoit_boot *boot, const struct quoit_options *options)
+{
+    char problem[QUOIT_TUNED_PROBLEM_BYTES];
+    struct quoit_schedules_key key;
+    uint64_t schedules;
+    quoit_schedules_key_begin(&key, options);
+    for (uint32_t i = 0; i < boot->hosts->count; i++)
+        quoit_schedules_key_add(&key, boot->hosts->list[i].name);
+    if (!quoit_schedules_load(&schedules, options->values[QUOIT_OPT_SCHEDULES].text, &key, problem))
+        quoit_say("%s", problem);
+    return schedules;
+}
+
+/* Under oshrun it is in the job config from the start. */
+static void agree_on_schedules(struct quoit_boot *boot, const struct quoit_options *options)
+{
+    if (!boot->exchange.ops || boot->layout.job.host_count == 1)
+        return;
+    uint64_t own = boot->pe == 0 ? load_schedules(boot, options) : 0;
+    boot->layout.job.schedules = quoit_coll_agree(quoit_job.world, own, "shmem_init");
+    quoit_job.fabric->self.layout.job.schedules = boot->layout.job.schedules;
+}
+
 static void log_start(void)
 {
     const struct quoit_layout *layout = &quoit_job.boot.layout;
@@ -359,6 +386,7 @@ void quoit_job_start(int thread_level)
     make_world();
 
     begin(thread_level, &options);
+    agree_on_schedules(boot, &options);
     quoit_audit_compare_programs();
     log_start();
     on_exit(at_exit, (void *)(intptr_t)getpid());

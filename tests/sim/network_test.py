@@ -116,6 +116,27 @@ def test_nobody_writes_early(folder):
     table("--network", write(folder, result()), "--hosts", "2,3,4,5,6,8", "--bytes", "160K")
 
 
+def simulated(hosts, *more):
+    """{row: us}; the simulator compares every word itself."""
+    found = quoit("sim", "--workload", "network", "--hosts", str(hosts), "--bytes", "64K", "--json", *more)
+    check(found.returncode == 0, f"{more}: {found}")
+    return {name: one["mean"] for name, one in json.loads(found.stdout)["figures"].items()}
+
+
+def test_any_schedule(_):
+    """Each schedule has the results, and a time of its own, which is that of the rules where they choose it."""
+    for hosts in 2, 5, 7, 16, 33:
+        rules = simulated(hosts)
+        log = simulated(hosts, "--schedules", "broadcast:tree,reduce:halving,exchange:dissemination")
+        around = simulated(hosts, "--schedules", "broadcast:around,reduce:around,exchange:around")
+        once = simulated(hosts, "--schedules", "reduce:at-once")
+        check(once == rules, f"at once on {hosts} hosts, of what is too large for that and of what goes at once by itself")
+        for name in ("barrier", "broadcast, large", "reduce, large", "fcollect, large") if hosts > 2 else ():
+            check(log[name] != around[name] and rules[name] in (log[name], around[name]), f"{name} on {hosts} hosts: {rules} {log} {around}")
+        check(hosts < 16 or around["barrier"] > 1.5 * log["barrier"], f"barrier on {hosts} hosts: {around} {log}")
+        check(simulated(hosts, "--schedules", "rule") == rules, f"rule on {hosts} hosts")
+
+
 def test_measured(folder):
     """A row of quoit perf stands beside the model, of its number of hosts alone."""
     barrier = table("--network", write(folder, result()), "--hosts", "3,4", "--bytes", "4K")["barrier"]
