@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* quoit info - facts available before a job starts, with the environment and the given options applied. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,12 +16,13 @@
 
 static void print_help(void)
 {
-    printf("usage: quoit info [paths|networks] [--json] [OPTION]...\n\n"
+    printf("usage: quoit info [paths|schedules|networks] [--json] [OPTION]...\n\n"
            "Prints version, build, machine, every option with its value and source, the transport from PE 0 to the "
            "others,\n"
            "the copy methods between PEs of one host, and limits. With paths, prints only the copy methods: which one "
            "each\n"
-           "size takes, and why. With networks, prints only what --network could join the hosts by: the driver, "
+           "size takes, and why. With schedules, only those of collectives between the hosts of a network. With "
+           "networks, prints only what --network could join the hosts by: the driver, "
            "provider and\n"
            "device that auto takes first, and the others. Options are those of oshrun (oshrun --help), such as --hosts "
            "5 -n 10.\n\n"
@@ -89,6 +91,49 @@ static const char *try_cma(char text_out[CMA_TEXT_BYTES])
 }
 
 #define NETWORKS_MAX 48
+#define NAMES_MAX    QUOIT_JOB_HOSTS_MAX
+
+/* The machines of --host, "NAME[:N],...", each once; a name with several colons is an address. */
+static void add_machines(struct quoit_schedules_key *key, const char *list)
+{
+    char *copy = strdup(list), *rest = copy, *names[NAMES_MAX];
+    for (char *name = copy ? strsep(&rest, ",") : NULL; name && key->host_count < NAMES_MAX;
+         name = strsep(&rest, ",")) {
+        char *colon = strchr(name, ':');
+        if (colon && !strchr(colon + 1, ':'))
+            *colon = '\0';
+        uint32_t same = 0;
+        while (same < key->host_count && strcmp(names[same], name) != 0)
+            same++;
+        if (same < key->host_count || name[0] == '\0')
+            continue;
+        names[key->host_count] = name;
+        quoit_schedules_key_add(key, name);
+    }
+    free(copy);
+}
+
+/* The hosts of the job, what joins them, and the table for them. */
+static void find_schedules(const struct quoit_options *options, struct quoit_info *info,
+                           struct quoit_schedules_key *key)
+{
+    const struct quoit_option_value *values = options->values;
+    const char *machines = values[QUOIT_OPT_HOST].text;
+    char problem[QUOIT_TUNED_PROBLEM_BYTES];
+    quoit_schedules_key_begin(key, options);
+    if (machines[0])
+        add_machines(key, machines);
+    else
+        quoit_schedules_key_add_own(key, (uint32_t)values[QUOIT_OPT_HOSTS].number);
+    info->job.host_count = key->host_count;
+    if (machines[0] ? strcmp(values[QUOIT_OPT_DRIVER].text, "linux") != 0
+                    : strcmp(values[QUOIT_OPT_NETWORK].text, "ring") != 0)
+        info->job.protocol = QUOIT_PROTOCOL_NETWORK;
+    info->schedules = key;
+    if (quoit_job_config_has_network(&info->job) &&
+        !quoit_schedules_load(&info->job.schedules, values[QUOIT_OPT_SCHEDULES].text, key, problem))
+        say(NULL, problem);
+}
 
 static const char *text_or_null(const struct quoit_options *options, enum quoit_option_id id)
 {
@@ -153,11 +198,12 @@ int command_info(int argc, char **argv)
     char paths_problem[QUOIT_TUNED_PROBLEM_BYTES], cma[CMA_TEXT_BYTES];
     bool is_json = false, is_paths = argc > 1 && strcmp(argv[1], "paths") == 0;
     bool is_networks = argc > 1 && strcmp(argv[1], "networks") == 0;
+    bool is_schedules = argc > 1 && strcmp(argv[1], "schedules") == 0;
     quoit_options_default(&options);
     quoit_options_unknown(environ, say, NULL);
     if (!quoit_options_from_environment(&options, environ, problem))
         return refuse(problem);
-    for (int i = is_paths || is_networks ? 2 : 1; i < argc; i++) {
+    for (int i = is_paths || is_networks || is_schedules ? 2 : 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             print_help();
             return 0;
@@ -172,7 +218,8 @@ int command_info(int argc, char **argv)
         return 0;
     }
     struct quoit_info info = {.version = QUOIT_VERSION, .options = &options};
-    info.job.host_count = (uint32_t)options.values[QUOIT_OPT_HOSTS].number;
+    struct quoit_schedules_key key;
+    find_schedules(&options, &info, &key);
     info.job.pe_count = (uint32_t)options.values[QUOIT_OPT_PES].number;
     if (info.job.pe_count == 0)
         info.job.pe_count = info.job.host_count;
@@ -187,6 +234,8 @@ int command_info(int argc, char **argv)
         quoit_paths_drop(&paths, QUOIT_COPY_CMA); /* as a job does */
     if (is_paths)
         quoit_info_print_paths(&info, is_json, stdout);
+    else if (is_schedules)
+        quoit_info_print_schedules(&info, is_json, stdout);
     else
         quoit_info_print(&info, is_json, stdout);
     return 0;

@@ -14,7 +14,7 @@ static const struct command commands[] = {
     {"ring", "emulated hosts that stay, with an Ethernet device each", command_ring},
     {"sim", "simulate a ring, with faults and checks, and measure it in virtual time", command_sim},
     {"top", "watch a running job: what its links carry, and where its PEs are", command_top},
-    {"tune", "measure the copy methods between PEs of this machine and store the best for each size", command_tune},
+    {"tune", "measure copies between PEs, or collectives between hosts, and store what is best here", command_tune},
 };
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""quoit tune: measures the methods of copying between PEs of this machine with quoit perf --path, and stores which one each
-size takes. Use: tune.py tune QUOIT [OPTION]...; QUOIT is the program that measures; cmd/quoit/python.c gives its own path."""
+"""quoit tune: measures the methods of copying between PEs of this machine with quoit perf --path, or the schedules of
+collectives between hosts with quoit perf --schedules, and stores which one each size takes. Use: tune.py tune QUOIT
+[OPTION]...; QUOIT is the program that measures; cmd/quoit/python.c gives its own path."""
 import argparse
 import json
 import math
@@ -17,13 +18,24 @@ import time
 METHODS = ("memcpy", "movsb", "stream", "cma")  # the first is what the others must beat
 SIZES = [1 << shift for shift in range(17, 27)]  # the entries of the table: 128K to 64M, src/local/paths.h
 KINDS = {"heap": "heap", "global": "globals"}  # of quoit perf, and of the table
+# Between hosts: by collective the test of quoit perf, and the names of the methods, the first of which the others must beat.
+COLLECTIVES = {"broadcast": ("broadcast", {"rule": "rule", "around": "around", "log": "tree"}),
+               "reduce": ("reduce", {"rule": "rule", "around": "around", "log": "halving", "at-once": "at-once"}),
+               "exchange": ("fcollect", {"rule": "rule", "around": "around", "log": "dissemination"})}
+TOGETHER = (("broadcast", "reduce"), ("exchange",))  # in one run: sizes of an exchange are those of all hosts together
+HOST_SIZES = [1 << shift for shift in range(12, 23)]  # 4K, and the entries of the table: 8K to 4M, src/host/schedules.h
+PART_MOST = 1 << 20  # of a PE: the largest that quoit perf measures
+AT_ONCE_SIZES = HOST_SIZES[:2]  # larger ones have no room
+PLACE_OPTIONS = {"host": "NAME,...", "hosts": "N", "network": "DRIVER", "network-provider": "NAME", "network-device": "NAME",
+                 "rsh": "COMMAND", "link-limit": "TIME"}
+KEPT_VARIABLES = {"QUOIT_" + name.upper().replace("-", "_") for name in PLACE_OPTIONS} - {"QUOIT_HOST", "QUOIT_HOSTS"}
 PASSES = 2
 GAIN_WANTED = 1.05  # ratio to memcpy overall that justifies leaving the default ...
 LOSS_ALLOWED = 0.97  # ... and a minimum ratio at each size
 # Beyond these the measurement shows the load of the machine: the share of its processors used by other processes, and
 # the slowest pass of memcpy relative to its fastest, for the middle row.
 LOST_ALLOWED, SPREAD_ALLOWED = 0.05, 1.20
-BUSY = "the machine was too busy to tell the methods apart, so nothing is stored: {}; run it when nothing else computes, or with --force"
+BUSY = "the machines were too busy to tell the methods apart, so nothing is stored: {}; run it when nothing else computes, or with --force"
 
 
 class Wrong(Exception):
@@ -35,14 +47,32 @@ def parse_arguments(arguments):
         prog="quoit tune", allow_abbrev=False,
         description="Measures each copy method between PEs of this machine with quoit perf, prints how each does beside "
         "memcpy, and stores which one a size takes in $XDG_CONFIG_HOME/quoit or ~/.config/quoit, where every job looks at "
-        "start (quoit info paths). Best on a machine that does nothing else.")
+        "start (quoit info paths). With --host or --hosts measures the schedules of collectives between these hosts "
+        "instead, beside the built-in rules, and stores them for jobs on the same hosts (quoit info schedules). Best on "
+        "machines that do nothing else.")
     parser.error = lambda text: (sys.stderr.write(f"quoit tune: {text} (see --help)\n"), sys.exit(2))
     parser.add_argument("--dry-run", action="store_true", help="measure and print, but store nothing")
     parser.add_argument("--force", action="store_true", help="store also what was measured while others computed")
     parser.add_argument("--time", type=seconds, default=30, metavar="TIME", help="measure about so long (default 30s)")
     parser.add_argument("--memory", type=size, metavar="SIZE", help="of a buffer, at least 1M; sizes beyond half of it take "
                         "what the largest measured one takes; default: the last cache, from 128M to a 16th of the memory")
-    return parser.parse_args(arguments)
+    for name, value in PLACE_OPTIONS.items():
+        parser.add_argument("--" + name, metavar=value, help="with --host or --hosts: as oshrun has it")
+    options = parser.parse_args(arguments)
+    options.places = [word for name in PLACE_OPTIONS for value in [getattr(options, name.replace("-", "_"))] if value
+                      for word in ("--" + name, one_a_host(value) if name == "host" else value)]
+    if options.places and not (options.host or options.hosts):
+        parser.error(f"{options.places[0]} is of --host or --hosts")
+    if options.host and options.hosts:
+        parser.error("--host and --hosts both say on which hosts")
+    if options.places and options.memory:
+        parser.error("--memory is of the copies on one machine")
+    return options
+
+
+def one_a_host(machines):
+    """Without the numbers of PEs, and each machine once."""
+    return ",".join(dict.fromkeys(re.sub(r"^([^:]*):\d+$", r"\1", name) for name in machines.split(",")))
 
 
 def seconds(text):
@@ -151,17 +181,20 @@ def ratios(results, kind, bytes_, method):
             for key in memcpy if (key[0], key[2]) == (kind, bytes_)]
 
 
-def choose(results, kind):
-    """A method for each size. One that wins at a single size has won by chance: it must win at an adjacent one too."""
-    best = []
-    for bytes_ in SIZES:
-        scores = {method: ratios(results, kind, bytes_, method) for method in METHODS[1:]}
+def choose(sizes, methods, ratios_of):
+    """A method for each size; ratios_of(size, method): to the first. One that wins at a single size has won by chance: it must
+    win at an adjacent one too. The largest sizes, where they were not measured, take that of the largest that was."""
+    best, first = [], methods[0]
+    for bytes_ in sizes:
+        scores = {method: ratios_of(bytes_, method) for method in methods[1:]}
+        if not any(scores.values()):
+            break
         means = {method: statistics.geometric_mean(score) for method, score in scores.items()
                  if score and min(score) >= LOSS_ALLOWED}
-        winner = max(means, key=means.get, default="memcpy")
-        is_measured = any(scores.values())
-        best.append((winner if means.get(winner, 0) > GAIN_WANTED else "memcpy") if is_measured else best[-1])
-    return [method if method in best[max(at - 1, 0):at] + best[at + 1:at + 2] else "memcpy" for at, method in enumerate(best)]
+        winner = max(means, key=means.get, default=first)
+        best.append(winner if means.get(winner, 0) > GAIN_WANTED else first)
+    kept = [method if method in best[max(at - 1, 0):at] + best[at + 1:at + 2] else first for at, method in enumerate(best)]
+    return kept + (len(sizes) - len(kept)) * kept[-1:]
 
 
 def print_table(results, table):
@@ -182,16 +215,18 @@ def spread(results):
 
 
 def make_folder(path):
+    folder = os.path.dirname(path)
     try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        os.makedirs(folder, exist_ok=True)
     except OSError as problem:
         raise Wrong(f"{path}: {problem.strerror}") from None
+    if not os.access(folder, os.W_OK):
+        raise Wrong(f"{folder}: no file can be written there")
 
 
-def store(told, table):
+def store(told, head, table):
     """Writes a file and renames it into place when complete, since jobs may start meanwhile."""
-    lines = ["quoit paths 2", f"machine {told['machine']}", f"processor {told['processor']}"]
-    lines += [" ".join([kind, *methods]) for kind, methods in table.items()]
+    lines = head + [" ".join([kind, *methods]) for kind, methods in table.items()]
     beside = f"{told['file']}.{os.getpid()}"
     try:
         with open(beside, "w", encoding="utf-8") as file:
@@ -202,34 +237,118 @@ def store(told, table):
     print(f"\nstored in {told['file']}")
 
 
-def tune(quoit, options):
-    told = json.loads(subprocess.run([quoit, "info", "paths", "--json"], stdout=subprocess.PIPE, check=True).stdout)["paths"]
-    if "file" not in told and not options.dry_run:
+def ask(quoit, section, options):
+    """What quoit info tells of the table."""
+    told = subprocess.run([quoit, "info", section, "--json", *options.places], stdout=subprocess.PIPE, check=False)
+    if told.returncode != 0:
+        raise Wrong(f"quoit info {section} has refused these options")
+    return json.loads(told.stdout)[section]
+
+
+def make_place(told):
+    """Before the measurement, so that a failure to store is reported first."""
+    if "file" not in told:
         raise Wrong("neither XDG_CONFIG_HOME nor HOME says where the table belongs")
-    if not options.dry_run:  # before the measurement, so that a failure to store is reported first
-        make_folder(told["file"])
+    make_folder(told["file"])
+
+
+def tune(quoit, options):
+    told = ask(quoit, "paths", options)
+    if not options.dry_run:
+        make_place(told)
     places, cache_bytes = find_places()
     most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 16
     memory = options.memory or max(min(cache_bytes, most), 2 * SIZES[-1])
     if memory < cache_bytes:
         print(f"buffers of {size_text(memory)} fit the last cache of {size_text(cache_bytes)}: \"cold\" is not quite cold")
     results, lost = measure(quoit, places, options, memory)
-    table = {kind: choose(results, kind) for kind in KINDS.values()}
+    table = {kind: choose(SIZES, METHODS, lambda bytes_, method, kind=kind: ratios(results, kind, bytes_, method))
+             for kind in KINDS.values()}
     print_table(results, table)
     unrest = f"memcpy took {spread(results):.2f} times as long in its slowest of {PASSES} passes as in its quickest"
     print(f"\nothers took up to {100 * lost:.0f} % of the processors; {unrest} (the middle one of all rows)")
     if spread(results) > SPREAD_ALLOWED and not options.force and not options.dry_run:
         raise Wrong(BUSY.format(unrest))
     if not options.dry_run:
-        store(told, table)
+        store(told, ["quoit paths 2", f"machine {told['machine']}", f"processor {told['processor']}"], table)
+
+
+# Between hosts
+
+def run_collectives(quoit, places, hosts, collectives, method, run_seconds, folder):
+    """{collective: {bytes: ns}}, the median call, by one PE of each host; bytes of an exchange are those of all hosts."""
+    result = os.path.join(folder, "perf.json")
+    taking = [name for name in collectives if method in COLLECTIVES[name][1]]
+    parts = {size: max(8, size // hosts // 8 * 8) if taking == ["exchange"] else size
+             for size in (AT_ONCE_SIZES if method == "at-once" else HOST_SIZES)}
+    parts = {size: part for size, part in parts.items() if part <= PART_MOST}
+    schedules = "rule" if method == "rule" else ",".join(f"{name}:{COLLECTIVES[name][1][method]}" for name in taking)
+    words = [quoit, "perf", "-n", str(hosts), *places, "--schedules", schedules, "--tests",
+             ",".join(COLLECTIVES[name][0] for name in taking), "--buffers", "heap", "--cache", "warm", "--sizes",
+             ",".join(dict.fromkeys(map(str, parts.values()))), "--seconds", f"{run_seconds:.3f}", "--json", result]
+    run = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if run.returncode != 0:
+        raise Wrong(f"quoit perf --schedules {schedules}: {run.stderr.strip() or f'status {run.returncode}'}")
+    with open(result, encoding="utf-8") as file:
+        found = {(row["test"], row["bytes"]): row["ns"]["median"] for row in json.load(file)["rows"]}
+    return {name: {size: found[COLLECTIVES[name][0], part] for size, part in parts.items()} for name in taking}
+
+
+def measure_hosts(quoit, options, hosts):
+    """{collective: {method: [{bytes: ns} of each pass]}}"""
+    results = {name: {method: [] for method in methods} for name, (_, methods) in COLLECTIVES.items()}
+    runs = [(together, method) for together in TOGETHER for method in COLLECTIVES[together[-1]][1]]
+    with tempfile.TemporaryDirectory(prefix="quoit-tune-") as folder:
+        for together, method in PASSES * runs:
+            found = run_collectives(quoit, options.places, hosts, together, method, options.time / (PASSES * len(runs)), folder)
+            for name, times in found.items():
+                results[name][method].append(times)
+    return results
+
+
+def print_schedules(results, table):
+    for name, methods in results.items():
+        shown = COLLECTIVES[name][1]
+        print(f"{name:10} {'rule':>9}" + "".join(f" {shown[method]:>13}" for method in list(methods)[1:]) + "  schedule\n" +
+              " " * 18 + "us" + (len(methods) - 1) * f"{'x':>14}")
+        for at, size in enumerate(size for size in HOST_SIZES if size in methods["rule"][0]):
+            ns = {method: min(one.get(size, math.inf) for one in passes) for method, passes in methods.items()}
+            others = "".join(f" {ns['rule'] / ns[method]:13.2f}" if math.isfinite(ns[method]) else f" {'-':>13}"
+                             for method in list(methods)[1:])
+            print(f"{size_text(size):10} {ns['rule'] / 1000:9.1f}{others}  {table[name][at]}")
+
+
+def tune_hosts(quoit, options):
+    told = ask(quoit, "schedules", options)
+    if "network" not in told:
+        raise Wrong(f"there is nothing to choose: {told['why']} (--network auto)")
+    if not options.dry_run:
+        make_place(told)
+    results = measure_hosts(quoit, options, told["hosts"])
+    table = {}
+    for name, methods in results.items():
+        chosen = choose(HOST_SIZES, list(methods), lambda size, method, methods=methods: [
+            rule[size] / other[size] for rule, other in zip(methods["rule"], methods[method]) if size in other])
+        table[name] = [COLLECTIVES[name][1][method] for method in chosen]
+    print_schedules(results, table)
+    unrest = statistics.median(max(one) / min(one) for methods in results.values()
+                               for one in zip(*(times.values() for times in methods["rule"])))
+    unrest_text = f"the rules took {unrest:.2f} times as long in their slowest of {PASSES} passes as in their quickest"
+    print(f"\n{unrest_text} (the middle one of all rows)")
+    if options.dry_run:
+        return
+    if unrest > SPREAD_ALLOWED and not options.force:
+        raise Wrong(BUSY.format(unrest_text))
+    head = ["quoit schedules 1", f"hosts {told['hosts']}", f"network {told['network']}", f"digest {told['digest']}"]
+    store(told, head, {name: schedules[1:] for name, schedules in table.items()})
 
 
 def main():
     options = parse_arguments(sys.argv[3:])
-    for name in [name for name in os.environ if name.startswith(("QUOIT_", "SHMEM_", "SMA_"))]:
+    for name in [name for name in os.environ if name.startswith(("QUOIT_", "SHMEM_", "SMA_")) and name not in KEPT_VARIABLES]:
         del os.environ[name]  # the measurement must not depend on the user's settings
     try:
-        tune(sys.argv[2], options)
+        (tune_hosts if options.places else tune)(sys.argv[2], options)
     except Wrong as problem:
         sys.stderr.write(f"quoit tune: {problem}\n")
         return 1

@@ -186,6 +186,12 @@ static void put_transports(struct writer *writer, const struct quoit_info *info)
     end_section(writer);
 }
 
+static void format_size(uint64_t bytes, char text_out[32])
+{
+    bool is_small = bytes < 1u << 20;
+    snprintf(text_out, 32, is_small ? "%lluK" : "%lluM", (unsigned long long)bytes >> (is_small ? 10 : 20));
+}
+
 /* One row per run of sizes with the same method; the last is open-ended. */
 static void put_paths_of(struct writer *writer, const struct quoit_paths *paths, enum quoit_buffer_kind kind)
 {
@@ -196,7 +202,7 @@ static void put_paths_of(struct writer *writer, const struct quoit_paths *paths,
         enum quoit_copy_method method = quoit_paths_choose(paths, kind, bytes);
         if (bytes < most && quoit_paths_choose(paths, kind, 2 * bytes) == method)
             continue;
-        snprintf(size, sizeof size, bytes < 1u << 20 ? "%zuK" : "%zuM", bytes >> (bytes < 1u << 20 ? 10 : 20));
+        format_size(bytes, size);
         if (bytes < most)
             snprintf(name, sizeof name, "%s up to %s", quoit_buffer_kind_name(kind), size);
         else
@@ -227,6 +233,54 @@ static void put_paths(struct writer *writer, const struct quoit_info *info)
     end_section(writer);
 }
 
+/* As put_paths_of(). */
+static void put_schedules_of(struct writer *writer, uint64_t schedules, enum quoit_collective collective)
+{
+    char name[64], size[32];
+    const char *last = "all sizes";
+    for (uint32_t i = 0; i < QUOIT_SCHEDULE_SIZES; i++) {
+        enum quoit_schedule schedule = quoit_schedules_choose(schedules, collective, quoit_schedule_size(i));
+        bool is_last = i + 1 == QUOIT_SCHEDULE_SIZES;
+        if (!is_last && quoit_schedules_choose(schedules, collective, quoit_schedule_size(i + 1)) == schedule)
+            continue;
+        format_size(quoit_schedule_size(i), size);
+        snprintf(name, sizeof name, is_last ? "%s %s" : "%s up to %s", quoit_collective_name(collective),
+                 is_last ? last : size);
+        put_row(writer, name, "%s", quoit_schedule_name(collective, schedule));
+        last = "all larger";
+    }
+}
+
+static const char *why_of(const struct quoit_info *info)
+{
+    static const char *const sources[] = {"built-in rules", "tuned, in file", "forced: --schedules, QUOIT_SCHEDULES"};
+    if (info->job.host_count == 1)
+        return "one host has none";
+    if (!quoit_job_config_has_network(&info->job))
+        return "built-in rules of links";
+    return sources[quoit_schedules_source(info->job.schedules)];
+}
+
+static void put_schedules(struct writer *writer, const struct quoit_info *info)
+{
+    const struct quoit_schedules_key *key = info->schedules;
+    char file[QUOIT_TUNED_NAME_BYTES];
+    begin_section(writer, "schedules");
+    put_number(writer, "hosts", info->job.host_count);
+    put_row(writer, "why", "%s", why_of(info));
+    if (quoit_job_config_has_network(&info->job)) {
+        if (key) {
+            put_row(writer, "network", "%s", key->network);
+            put_row(writer, "digest", "%08x", key->digest);
+        }
+        if (key && quoit_schedules_file(key, file))
+            put_row(writer, "file", "%s", file);
+        for (enum quoit_collective i = 0; i < QUOIT_COLLECTIVE_COUNT; i++)
+            put_schedules_of(writer, info->job.schedules, i);
+    }
+    end_section(writer);
+}
+
 _Static_assert(QUOIT_OPTION_CHUNK_BYTES_MAX == QUOIT_CHUNK_BYTES_MAX, "the table of options stands below the frames");
 
 static void put_limits(struct writer *writer)
@@ -252,18 +306,30 @@ void quoit_info_print(const struct quoit_info *info, bool is_json, FILE *out)
     put_options(&writer, info->options);
     put_transports(&writer, info);
     put_paths(&writer, info);
+    put_schedules(&writer, info);
     put_limits(&writer);
+    if (is_json)
+        quoit_json_close(&writer.json);
+}
+
+static void print_section(void (*put)(struct writer *writer, const struct quoit_info *info),
+                          const struct quoit_info *info, bool is_json, FILE *out)
+{
+    struct writer writer = {.out = out, .is_json = is_json};
+    quoit_json_start(&writer.json, out);
+    if (is_json)
+        quoit_json_open_object(&writer.json, NULL);
+    put(&writer, info);
     if (is_json)
         quoit_json_close(&writer.json);
 }
 
 void quoit_info_print_paths(const struct quoit_info *info, bool is_json, FILE *out)
 {
-    struct writer writer = {.out = out, .is_json = is_json};
-    quoit_json_start(&writer.json, out);
-    if (is_json)
-        quoit_json_open_object(&writer.json, NULL);
-    put_paths(&writer, info);
-    if (is_json)
-        quoit_json_close(&writer.json);
+    print_section(put_paths, info, is_json, out);
+}
+
+void quoit_info_print_schedules(const struct quoit_info *info, bool is_json, FILE *out)
+{
+    print_section(put_schedules, info, is_json, out);
 }

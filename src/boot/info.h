@@ -2,8 +2,8 @@
 /* info.h - facts about this build, this machine and a job, as text or JSON: `quoit info`, SHMEM_INFO.
  *
  * Sections of rows: version and build, machine (processors, caches), options with value and source, the transport from
- * one PE to all others, the copy methods between PEs of one host, limits. As text, section lines with indented rows; as
- * JSON, one object with the same names and with numbers where values are numbers.
+ * one PE to all others, the copy methods between PEs of one host, the schedules between hosts, limits. As text, section
+ * lines with indented rows; as JSON, one object with the same names and with numbers where values are numbers.
  *
  * Threads: any. Errors: none; what the machine does not disclose is left out.
  */
@@ -16,6 +16,7 @@
 #include "base/options.h"
 #include "fabric/fabric.h"
 #include "host/layout.h"
+#include "local/schedules_file.h"
 
 struct quoit_info {
     const char *version;
@@ -26,10 +27,12 @@ struct quoit_info {
                                      * alone */
     const struct quoit_paths *paths;
     const char *cma; /* the result of probing it; NULL: not probed */
+    const struct quoit_schedules_key *schedules; /* what the table of job.schedules is for; NULL: a job is running */
 };
 
 void quoit_info_print(const struct quoit_info *info, bool is_json, FILE *out);
-/* Prints the section of copy methods alone. */
+/* Prints one section alone: of copy methods, of schedules. */
 void quoit_info_print_paths(const struct quoit_info *info, bool is_json, FILE *out);
+void quoit_info_print_schedules(const struct quoit_info *info, bool is_json, FILE *out);
 
 #endif

@@ -303,6 +303,23 @@ class Pmi(Namespaces, scenario.Case):
         self.assertEqual((statuses, err, late), ([0, 0], "", [None]), out)
         self.assertEqual(lines(out), greetings(2))
 
+    def test_schedules_of_pe_0(self):
+        """All PEs take the table of PE 0's user, for the hosts that the launcher has chosen; that of the other host is not read."""
+        quoit = os.path.join(scenario.BIN, "quoit")
+        with tempfile.TemporaryDirectory() as folder:
+            env = {"XDG_CONFIG_HOME": folder}
+            told = json.loads(subprocess.run([quoit, "info", "schedules", "--json", "--hosts", "2", "--network", "auto"], text=True,
+                                             capture_output=True, env=scenario.environment(self.mark, **env), check=True).stdout)["schedules"]
+            os.mkdir(os.path.dirname(told["file"]))
+            with open(told["file"], "w", encoding="ascii") as file:
+                file.write(f"quoit schedules 1\nhosts 2\nnetwork auto\ndigest {told['digest']}\nbroadcast" + 10 * " tree" + "\nreduce" +
+                           10 * " halving" + "\nexchange" + 10 * " dissemination" + "\n")
+            conformance = os.path.join(scenario.BIN, "conformance_coll")
+            _, statuses, out, err = self.launch((0, 0, 1, 1), conformance, env={**env, "SHMEM_INFO": "1"})
+        self.assertEqual((statuses, err), ([0] * 4, ""), out)
+        self.assertRegex(out, r"why +tuned, in file\n  broadcast all sizes +tree\n  reduce all sizes +halving\n"
+                              r"  exchange all sizes +dissemination\n")
+
     def test_versions_that_differ(self):
         def lie(server, rank, request, answer):
             is_other = request["cmd"] == "get" and request["key"] == "quoit-2"
