@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "plan.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,6 +14,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "bridges.h"
 #include "port/driver.h"
 #include "host/layout.h"
 
@@ -193,42 +195,6 @@ static int take_command_line(struct plan *plan, int argc, char **argv)
     }
 }
 
-/* With --ring: the ring's config, which no option can change. */
-static int find_ring(struct plan *plan)
-{
-    const char *name = plan_text(plan, QUOIT_OPT_RING);
-    struct quoit_share_list list;
-    if (name[0] == '\0' && plan->options.values[QUOIT_OPT_WEIGHT].source == QUOIT_FROM_COMMAND_LINE)
-        return bad_usage("--weight is for jobs that share a ring: with --ring");
-    if (name[0] == '\0')
-        return PLAN_GO_ON;
-    for (uint32_t id = 0; id < QUOIT_OPT_COUNT; id++)
-        if (plan->options.values[id].source == QUOIT_FROM_COMMAND_LINE &&
-            (id == QUOIT_OPT_HOSTS || id == QUOIT_OPT_DRIVER || quoit_options_table[id].reader == QUOIT_READER_LINKS))
-            return bad_usage("--%s belongs to the ring: quoit ring up --ring %s ...", quoit_options_table[id].name,
-                             name);
-    const char *ring;
-    uint32_t uid = quoit_share_user(name, &ring);
-    if (uid == UINT32_MAX)
-        return bad_usage("--ring %s: there is no user of that name", name);
-    quoit_share_path(uid, ring, plan->ring_path);
-    enum quoit_status status = quoit_share_query(plan->ring_path, &list);
-    if (status == QUOIT_GONE)
-        return bad_usage("--ring: there is no ring %s; its user makes it with: quoit ring up --ring %s", name, ring);
-    if (status == QUOIT_UNSUPPORTED)
-        return bad_usage("--ring: only its user and root run jobs on the ring %s; its user allows others with: quoit "
-                         "ring up --jobs all",
-                         name);
-    if (status == QUOIT_INVALID)
-        return bad_usage("--ring: the ring %s is of another build", name);
-    if (status != QUOIT_OK)
-        return bad_usage("--ring: the ring %s does not answer: %s", name, quoit_status_text(status));
-    plan->ring = list.ring;
-    plan->cut_links = list.cut_links;
-    plan->has_ring = true;
-    return PLAN_GO_ON;
-}
-
 static bool is_given(const struct plan *plan, enum quoit_option_id id)
 {
     return plan->options.values[id].source != QUOIT_FROM_DEFAULT;
@@ -266,11 +232,19 @@ bool plan_has_bridges(const struct plan *plan)
            (!is_network_named || has_rings);
 }
 
+/* What cannot be over several machines, and `why` there are some. */
+static int check_beside_machines(const struct plan *plan, const char *why)
+{
+    static const enum quoit_option_id others[] = {QUOIT_OPT_HOSTS, QUOIT_OPT_ON, QUOIT_OPT_TRACE, QUOIT_OPT_DEBUGGER};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (is_given(plan, others[i]) && plan_text(plan, others[i])[0])
+            return bad_usage("--%s is for the hosts of one machine, and %s", quoit_options_table[others[i]].name, why);
+    return PLAN_GO_ON;
+}
+
 /* With --host and --hostfile: who takes PEs, and what cannot be over several machines. */
 static int find_machines(struct plan *plan)
 {
-    static const enum quoit_option_id others[] = {QUOIT_OPT_HOSTS, QUOIT_OPT_RING, QUOIT_OPT_ON, QUOIT_OPT_TRACE,
-                                                  QUOIT_OPT_DEBUGGER};
     char problem[MACHINES_PROBLEM_BYTES];
     const char *list = plan_text(plan, QUOIT_OPT_HOST), *file = plan_text(plan, QUOIT_OPT_HOSTFILE);
     if (!plan->is_agent) {
@@ -283,16 +257,99 @@ static int find_machines(struct plan *plan)
         return bad_usage("--host %.200s: %s", list, problem);
     if (!plan->is_agent && file[0] && !machines_add_file(&plan->machines, file, problem))
         return bad_usage("--hostfile: %s", problem);
-    for (size_t i = 0; i < sizeof others / sizeof others[0] && plan->machines.count; i++)
-        if (is_given(plan, others[i]) && plan_text(plan, others[i])[0])
-            return bad_usage("--%s is for the hosts of one machine, and --host or --hostfile names others",
-                             quoit_options_table[others[i]].name);
+    int status = PLAN_GO_ON;
+    if (plan->machines.count && !plan->is_agent)
+        status = plan_text(plan, QUOIT_OPT_RING)[0] ? bad_usage("--ring names the hosts, as --host and --hostfile do")
+                                                    : check_beside_machines(plan, "--host or --hostfile names others");
+    if (status != PLAN_GO_ON)
+        return status;
     if (plan->machines.count && is_given(plan, QUOIT_OPT_NETWORK) && !plan_has_bridges(plan) &&
         strcmp(plan_text(plan, QUOIT_OPT_NETWORK), "ring") == 0)
         return bad_usage("--network ring joins the hosts of one machine, or with --driver linux those of --host by "
                          "bridges");
     if (plan_has_bridges(plan) && !strchr(plan_text(plan, QUOIT_OPT_BRIDGES), ','))
         return bad_usage("--bridges %s: two ports, such as /dev/ntb0,/dev/ntb1", plan_text(plan, QUOIT_OPT_BRIDGES));
+    return PLAN_GO_ON;
+}
+
+static bool is_of_machines(const struct quoit_share_config *ring)
+{
+    const struct quoit_port_driver *driver = quoit_port_driver_find(ring->driver);
+    return driver && !quoit_port_driver_is_one_machine(driver);
+}
+
+/* Sets an option for this process and, by its variable, for the agents. */
+static void set_for_all(struct plan *plan, enum quoit_option_id id, const char *text)
+{
+    const char *variable = quoit_options_table[id].variable;
+    bool is_set = setenv(variable, text, 1) == 0;
+    plan->options.values[id] = (struct quoit_option_value){.text = must(is_set ? getenv(variable) : NULL),
+                                                           .source = QUOIT_FROM_ENVIRONMENT};
+}
+
+/* With --ring NAME of a ring of bridges: its hosts are machines, and the job takes a part of their ports. */
+static int take_bridges(struct plan *plan, const struct quoit_share_config *ring)
+{
+    char list[QUOIT_SHARE_HOSTS_MAX * INET_ADDRSTRLEN], problem[MACHINES_PROBLEM_BYTES], address[INET_ADDRSTRLEN];
+    char bridges[BRIDGES_TEXT_BYTES], missing[BRIDGES_PROBLEM_BYTES];
+    const char *name = plan_text(plan, QUOIT_OPT_RING);
+    size_t used = 0;
+    int status = check_beside_machines(plan, "the hosts of --ring are machines");
+    if (status != PLAN_GO_ON)
+        return status;
+    if (is_given(plan, QUOIT_OPT_WEIGHT))
+        return bad_usage("--weight: the ring %s is of bridges, whose rate nobody divides", name);
+    for (uint32_t host = 0; host < ring->host_count; host++) {
+        struct in_addr number = {.s_addr = htonl(ring->machines.address + host + 1)};
+        inet_ntop(AF_INET, &number, address, sizeof address);
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", host ? "," : "",
+                                 host == ring->machines.host ? "localhost" : address);
+    }
+    if (!machines_add_list(&plan->machines, list, problem))
+        return bad_usage("--ring %s: %s", name, problem);
+    if (!is_given(plan, QUOIT_OPT_BRIDGES) && !bridges_find(ring, bridges, missing))
+        return bad_usage("--ring %s: %s", name, missing);
+    if (!is_given(plan, QUOIT_OPT_BRIDGES))
+        set_for_all(plan, QUOIT_OPT_BRIDGES, bridges);
+    set_for_all(plan, QUOIT_OPT_DRIVER, ring->driver);
+    return PLAN_GO_ON;
+}
+
+/* With --ring: the ring's config, which no option can change. */
+static int find_ring(struct plan *plan)
+{
+    const char *name = plan_text(plan, QUOIT_OPT_RING);
+    struct quoit_share_list list;
+    if (name[0] == '\0' && plan->options.values[QUOIT_OPT_WEIGHT].source == QUOIT_FROM_COMMAND_LINE)
+        return bad_usage("--weight is for jobs that share a ring: with --ring");
+    if (name[0] == '\0' || plan->is_agent)
+        return PLAN_GO_ON;
+    for (uint32_t id = 0; id < QUOIT_OPT_COUNT; id++)
+        if (plan->options.values[id].source == QUOIT_FROM_COMMAND_LINE &&
+            (id == QUOIT_OPT_HOSTS || id == QUOIT_OPT_DRIVER || quoit_options_table[id].reader == QUOIT_READER_LINKS))
+            return bad_usage("--%s belongs to the ring: quoit ring up --ring %s ...", quoit_options_table[id].name,
+                             name);
+    const char *ring;
+    uint32_t uid = quoit_share_user(name, &ring);
+    if (uid == UINT32_MAX)
+        return bad_usage("--ring %s: there is no user of that name", name);
+    quoit_share_path(uid, ring, plan->ring_path);
+    enum quoit_status status = quoit_share_query(plan->ring_path, &list);
+    if (status == QUOIT_GONE)
+        return bad_usage("--ring: there is no ring %s; its user makes it with: quoit ring up --ring %s", name, ring);
+    if (status == QUOIT_UNSUPPORTED)
+        return bad_usage("--ring: only its user and root run jobs on the ring %s; its user allows others with: quoit "
+                         "ring up --jobs all",
+                         name);
+    if (status == QUOIT_INVALID)
+        return bad_usage("--ring: the ring %s is of another build", name);
+    if (status != QUOIT_OK)
+        return bad_usage("--ring: the ring %s does not answer: %s", name, quoit_status_text(status));
+    if (is_of_machines(&list.ring))
+        return take_bridges(plan, &list.ring);
+    plan->ring = list.ring;
+    plan->cut_links = list.cut_links;
+    plan->has_ring = true;
     return PLAN_GO_ON;
 }
 
@@ -316,6 +373,10 @@ static bool is_own(void *launch, const char *name)
 
 static int place_on_machines(struct plan *plan)
 {
+    uint32_t machine_count = plan->machines.count;
+    if (!plan->is_agent && plan_has_bridges(plan) && plan->pe_count < machine_count)
+        return bad_usage("a job of %u PE%s on the %u machines of a ring of bridges: each takes at least one",
+                         plan->pe_count, plan->pe_count == 1 ? "" : "s", machine_count);
     if (!plan->is_agent) {
         machines_place(&plan->machines, plan->pe_count);
         machines_arrange(&plan->machines,
@@ -380,9 +441,10 @@ static int read_rings(struct plan *plan)
     uint64_t count;
     if (text[0] == '\0')
         return PLAN_GO_ON;
-    if (plan->has_ring || plan->bare_hosts != 0)
+    bool has_ring = plan_text(plan, QUOIT_OPT_RING)[0] != '\0';
+    if (has_ring || plan->bare_hosts != 0)
         return bad_usage("--rings is for hosts that oshrun joins, and --%s names those of a ring",
-                         plan->has_ring ? "ring" : "on");
+                         has_ring ? "ring" : "on");
     if (plan->host_count > 64)
         return bad_usage("--rings takes 64 hosts at most; the job has %u", plan->host_count);
     if (strchr(text, '+') && !read_ring_sizes(plan, text))
@@ -586,7 +648,7 @@ static int check_network(const struct plan *plan)
     if (plan->bare_hosts != 0)
         return bad_usage("--on %s leaves hosts that only relay, and --network %s has no use for them",
                          plan_text(plan, QUOIT_OPT_ON), name);
-    if (plan->has_ring)
+    if (plan_text(plan, QUOIT_OPT_RING)[0])
         return bad_usage("--ring %s is a ring of links, and --network %s has none", plan_text(plan, QUOIT_OPT_RING),
                          plan_text(plan, QUOIT_OPT_NETWORK));
     if (strcmp(plan_text(plan, QUOIT_OPT_PROTOCOL), "queue") != 0)

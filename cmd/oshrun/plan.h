@@ -52,7 +52,7 @@ struct plan {
     struct allocation launch; /* what starts agents: --rsh, or what the allocation has for that */
     bool is_agent;            /* machines were placed by oshrun, of whose command line this is */
     uint64_t schedules;       /* of an agent: as oshrun's job config has them */
-    bool has_ring;            /* --ring: */
+    bool has_ring;            /* --ring, of hosts of this machine: */
     char ring_path[QUOIT_SHARE_PATH_BYTES];
     struct quoit_share_config ring;
     uint64_t cut_links; /* of the ring, one bit per link */

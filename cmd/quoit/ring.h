@@ -8,7 +8,7 @@
  * behind; the keeper restarts a host that died, as a machine reboots.
  *
  * On a ring of bridges each machine has a keeper with one host, in the machine's own network namespace. The keeper
- * holds the two ports open; there is no shared ring and there are no jobs.
+ * holds the two ports open. It has no shares to give, but tells every user of the machine how to run a job beside it.
  */
 #ifndef QUOIT_RING_H
 #define QUOIT_RING_H
@@ -31,7 +31,6 @@
 #define RING_NAME_BYTES    32
 #define RING_NAME_LETTERS  "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 #define RING_ADDRESS_BYTES 16
-#define RING_DEVICE_BYTES  64
 #define RING_DEVICE        "quoit0"
 #define RING_SOCKET        "quoit-ring" /* begins the name of a keeper's socket */
 #define RING_ETHERNET      UINT32_MAX   /* the id of the devices' share */
@@ -51,7 +50,7 @@ struct ring_plan {
     struct quoit_port_knobs knobs;
     uint32_t is_joined; /* a ring of bridges; then: */
     uint32_t host;      /* this machine's number */
-    char devices[QUOIT_SIDE_COUNT][RING_DEVICE_BYTES];
+    char devices[QUOIT_SIDE_COUNT][QUOIT_SHARE_DEVICE_BYTES];
 };
 
 /* The hosts of this machine: from begin, below end. */

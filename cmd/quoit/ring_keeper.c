@@ -31,11 +31,24 @@
 #define ACCEPT_NS    10000000u /* until the next try, if one failed */
 #define REQUESTS_MAX 8
 
+/* On bridges there are no shares, and the ring only tells jobs what it is. */
+static bool open_info(struct ring *ring)
+{
+    struct quoit_share_config config = {
+        .host_count = ring->plan.host_count,
+        .machines = {.host = ring->plan.host, .address = ring->plan.address},
+    };
+    snprintf(config.driver, sizeof config.driver, "%s", ring->driver->name);
+    memcpy(config.machines.left, ring->plan.devices[QUOIT_LEFT], sizeof config.machines.left);
+    memcpy(config.machines.right, ring->plan.devices[QUOIT_RIGHT], sizeof config.machines.right);
+    return quoit_shared_ring_open(&config, &ring->shared) == QUOIT_OK;
+}
+
 /* The Ethernet devices take the first share. */
 static bool create_links(struct ring *ring)
 {
     if (ring->plan.is_joined)
-        return ring_open_bridges(ring);
+        return ring_open_bridges(ring) && open_info(ring);
     struct quoit_share_config config = {.knobs = ring->plan.knobs, .host_count = ring->plan.host_count};
     struct quoit_share_request request = {
         .id = RING_ETHERNET, .label = "Ethernet", .part.percent = ring->plan.ethernet_percent};
@@ -314,17 +327,17 @@ static pid_t process_of(void *arg, uint32_t index)
 /* Jobs attach here. */
 static bool open_server(struct ring *ring)
 {
-    if (ring->plan.is_joined)
-        return true;
     char path[QUOIT_SHARE_PATH_BYTES];
     quoit_share_path(geteuid(), ring->plan.name, path);
-    if (quoit_share_server_open(ring->shared, path, ring->plan.allows_all, &ring->server) == QUOIT_OK) {
-        quoit_share_server_set_processes(ring->server, process_of, ring);
-        quoit_share_server_set_user_limit(ring->server, ring->plan.jobs_per_user);
-        return true;
+    bool allows_all = ring->plan.allows_all || ring->plan.is_joined;
+    if (quoit_share_server_open(ring->shared, path, allows_all, &ring->server) != QUOIT_OK) {
+        quoit_say("the ring %s cannot listen for jobs: %s [Q0603]", ring->plan.name, strerror(errno));
+        return false;
     }
-    quoit_say("the ring %s cannot listen for jobs: %s [Q0603]", ring->plan.name, strerror(errno));
-    return false;
+    if (!ring->plan.is_joined)
+        quoit_share_server_set_processes(ring->server, process_of, ring);
+    quoit_share_server_set_user_limit(ring->server, ring->plan.jobs_per_user);
+    return true;
 }
 
 /* On a ring of bridges nothing is to be guarded. */

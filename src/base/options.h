@@ -87,11 +87,12 @@ enum quoit_option_type {
       "with --host and --driver linux: the two ports of each machine",                                                 \
       "The machines are a ring of bridges then, in the order of --host, without a network: the right port of each is " \
       "joined to the left one of the next. The job needs the ports for itself; beside quoit ring join it takes parts " \
-      "of them, such as /dev/ntb0.1,/dev/ntb1.1.")                                                                     \
+      "of them, such as /dev/ntb0.1,/dev/ntb1.1, and --ring finds them.")                                              \
     X(RING, "ring", "QUOIT_RING", STRING, "", "[USER:]NAME", 0, 0, LAUNCH, LAUNCHER,                                   \
-      "run on the hosts and links of a ring that stays, made by quoit ring up",                                        \
+      "run on the hosts and links of a ring that stays, made by quoit ring up or join",                                \
       "The job has a share of each link beside other jobs and the Ethernet device: memory and windows of its own, "    \
-      "and an equal part of the rate. The ring says how many hosts there are and what the links are like.")            \
+      "and an equal part of the rate. The ring says how many hosts there are and what the links are like. On a ring "  \
+      "of bridges it takes a free part of the ports, and --rsh starts it on the machines over their Ethernet.")        \
     X(ON, "on", "QUOIT_ON", STRING, "", "HOST[,HOST]...", 0, 0, LAUNCH, LAUNCHER,                                      \
       "place PEs on these hosts of the ring only, such as 1,3",                                                        \
       "PEs are placed in blocks, in the order of the ring. The other hosts have no PEs; they relay.")                  \

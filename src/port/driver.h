@@ -71,6 +71,9 @@ struct quoit_port_driver {
     enum quoit_status (*link_create)(int *fd_out);
     /* The endpoint refers to the site's file descriptors, which stay the caller's. */
     enum quoit_status (*describe)(const struct quoit_port_site *site, struct quoit_port_endpoint *endpoint_out);
+    /* Whether an end of a link that exists already, by the path of its device, can be opened. FULL: somebody uses it.
+     * SYSTEM, with errno. NULL: links are made. */
+    enum quoit_status (*probe)(const char *path);
     const struct quoit_port_ops *ops;
 };
 
@@ -89,6 +92,8 @@ QUOIT_MUST_USE enum quoit_status quoit_port_driver_link(const struct quoit_port_
 QUOIT_MUST_USE enum quoit_status quoit_port_driver_describe(const struct quoit_port_driver *driver,
                                                             const struct quoit_port_site *site,
                                                             struct quoit_port_endpoint *endpoint_out);
+/* UNSUPPORTED: links are made. */
+QUOIT_MUST_USE enum quoit_status quoit_port_driver_probe(const struct quoit_port_driver *driver, const char *path);
 
 /* One end. All are required except: write_marked (NULL: a write, then a write64); write_from (NULL: UNSUPPORTED);
  * link_cut (NULL without QUOIT_PORT_CUTS); dma_* (NULL if dma_channel_count is 0). The wrappers of port.c check

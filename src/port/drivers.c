@@ -63,3 +63,10 @@ enum quoit_status quoit_port_driver_describe(const struct quoit_port_driver *dri
         driver = driver->base;
     return driver->describe(site, endpoint_out);
 }
+
+enum quoit_status quoit_port_driver_probe(const struct quoit_port_driver *driver, const char *path)
+{
+    while (driver->probe == NULL && driver->base != NULL)
+        driver = driver->base;
+    return driver->probe ? driver->probe(path) : QUOIT_UNSUPPORTED;
+}

@@ -178,11 +178,21 @@ static enum quoit_status request(const char *path, struct quoit_share_message *m
     return QUOIT_INVALID;
 }
 
+static bool is_path(const char text[QUOIT_SHARE_DEVICE_BYTES])
+{
+    size_t length = strnlen(text, QUOIT_SHARE_DEVICE_BYTES);
+    for (size_t i = 0; i < length; i++)
+        if (text[i] <= ' ' || text[i] > '~' || text[i] == ',')
+            return false;
+    return length < QUOIT_SHARE_DEVICE_BYTES;
+}
+
 /* The owner may be another user: nothing it sends may reach past an array or change the state of a terminal. */
 static bool is_valid(const struct quoit_share_config *ring)
 {
     return memchr(ring->driver, '\0', sizeof ring->driver) && ring->host_count >= 2 &&
-           ring->host_count <= QUOIT_SHARE_HOSTS_MAX;
+           ring->host_count <= QUOIT_SHARE_HOSTS_MAX && ring->machines.host < ring->host_count &&
+           is_path(ring->machines.left) && is_path(ring->machines.right);
 }
 
 enum quoit_status quoit_share_query(const char *path, struct quoit_share_list *list_out)

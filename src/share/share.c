@@ -47,8 +47,8 @@ static void clear_fds(struct quoit_share *share)
 enum quoit_status quoit_shared_ring_open(const struct quoit_share_config *config, struct quoit_shared_ring **ring_out)
 {
     const struct quoit_port_driver *driver = quoit_port_driver_find(config->driver);
-    if (!driver || !quoit_port_driver_is_one_machine(driver)) {
-        quoit_log(QUOIT_LOG_ERROR, "a shared ring: the driver is '%.31s', which cannot make links", config->driver);
+    if (!driver) {
+        quoit_log(QUOIT_LOG_ERROR, "a shared ring: there is no driver '%.31s'", config->driver);
         return QUOIT_UNSUPPORTED;
     }
     if (config->host_count < 2 || config->host_count > QUOIT_SHARE_HOSTS_MAX) {
@@ -194,6 +194,8 @@ enum quoit_status quoit_share_take(struct quoit_shared_ring *ring, const struct 
     uint64_t any_bytes = 0;
     for (uint32_t host = 0; host < ring->config.host_count; host++)
         any_bytes |= request->memory_bytes[host];
+    if (!quoit_port_driver_is_one_machine(ring->driver))
+        return QUOIT_UNSUPPORTED;
     if (any_bytes == 0 || request->part.weight > 100 || request->part.percent > 99)
         return QUOIT_INVALID;
     if (!lease || (request->id != 0 && has_id(ring, request->id)))
@@ -230,6 +232,8 @@ enum quoit_status quoit_shared_ring_cut(struct quoit_shared_ring *ring, uint32_t
     enum quoit_status status = QUOIT_OK;
     if (link >= ring->config.host_count)
         return QUOIT_OUT_OF_RANGE;
+    if (!quoit_port_driver_is_one_machine(ring->driver))
+        return QUOIT_UNSUPPORTED;
     ring->cut_links = (ring->cut_links & ~(UINT64_C(1) << link)) | (uint64_t)is_cut << link;
     for (uint32_t i = 0; i < QUOIT_SHARES_MAX; i++) {
         enum quoit_status result = ring->leases[i].is_taken ? set_cut(ring, &ring->leases[i], link, is_cut) : QUOIT_OK;

@@ -33,10 +33,19 @@
 #define QUOIT_SHARE_LABEL_BYTES 32
 #define QUOIT_SHARE_MEMORY_MAX  (UINT64_C(1) << 40) /* of a host: the owner can map that of both ends of a link */
 
+/* Of a ring whose hosts are machines (quoit ring join): what a job needs to run on them. There are no shares. */
+#define QUOIT_SHARE_DEVICE_BYTES 64
+struct quoit_share_machines {
+    uint32_t host;    /* this one */
+    uint32_t address; /* of the Ethernet devices' network, host byte order; host h has address + h + 1 */
+    char left[QUOIT_SHARE_DEVICE_BYTES], right[QUOIT_SHARE_DEVICE_BYTES]; /* ports here, which the ring itself uses */
+};
+
 struct quoit_share_config {
     char driver[QUOIT_SHARE_LABEL_BYTES];
     struct quoit_port_knobs knobs;
     uint32_t host_count;
+    struct quoit_share_machines machines; /* zero where the driver's hosts are of one machine */
 };
 
 struct quoit_share_request {
@@ -60,13 +69,13 @@ struct quoit_share {
 
 struct quoit_shared_ring; /* opaque */
 
-/* UNSUPPORTED (logged): the driver cannot make links. INVALID (logged): host_count is not in 2 to
- * QUOIT_SHARE_HOSTS_MAX. */
+/* UNSUPPORTED (logged): there is no such driver. INVALID (logged): host_count is not in 2 to QUOIT_SHARE_HOSTS_MAX. */
 QUOIT_MUST_USE enum quoit_status quoit_shared_ring_open(const struct quoit_share_config *config,
                                                         struct quoit_shared_ring **ring_out);
 /* Ends all shares. NULL is allowed. */
 void quoit_shared_ring_close(struct quoit_shared_ring *ring);
-/* The ring keeps ownership of the descriptors, which are valid until the share ends. FULL: QUOIT_SHARES_MAX shares
+/* The ring keeps ownership of the descriptors, which are valid until the share ends. UNSUPPORTED: the hosts are
+ * machines. FULL: QUOIT_SHARES_MAX shares
  * exist, or one with this id. INVALID: no host has memory, or the part is out of bounds. SYSTEM: also if a host has
  * more than QUOIT_SHARE_MEMORY_MAX (EFBIG). */
 QUOIT_MUST_USE enum quoit_status quoit_share_take(struct quoit_shared_ring *ring,

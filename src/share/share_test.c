@@ -267,6 +267,12 @@ static void test_limits(void **state)
     quoit_log_setup((enum quoit_log_level) - 1, "the messages about the ring");
     assert_int_equal(quoit_shared_ring_open(&(struct quoit_share_config){.driver = "none", .host_count = 3}, &none),
                      QUOIT_UNSUPPORTED);
+    assert_int_equal(quoit_shared_ring_open(&(struct quoit_share_config){.driver = "linux", .host_count = 3}, &none),
+                     QUOIT_OK); /* its links are cables: nothing to share or to cut */
+    request = request_of(0);
+    assert_int_equal(quoit_share_take(none, &request, &share), QUOIT_UNSUPPORTED);
+    assert_int_equal(quoit_shared_ring_cut(none, 0, true), QUOIT_UNSUPPORTED);
+    quoit_shared_ring_close(none);
     assert_int_equal(quoit_shared_ring_open(&(struct quoit_share_config){.driver = "emulated", .host_count = 1}, &none),
                      QUOIT_INVALID);
     assert_int_equal(

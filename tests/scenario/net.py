@@ -708,6 +708,45 @@ class Bridges(scenario.Case):
             self.assertIn(expected, result.err)
         self.assert_nothing_left()
 
+    def machines(self, host, left, right):
+        """A ring of three machines, as far as oshrun can ask for it. Its name."""
+        name = f"machines-{os.getpid()}-{host}-{os.path.basename(left)[:5]}"
+        server = subprocess.Popen([scenario.program("scenario_machines"), name, str(host), "3", left, right],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(server.communicate)
+        self.assertEqual(server.stdout.readline(), "answers\n")
+        return name
+
+    def test_ring_of_machines(self):
+        """Which machines a job has, and what is said about ports that are not there, no ports, or whole ones."""
+        name = self.machines(1, "/no/port0", "/no/port1")
+        result = self.run_job("--ring", name, "--bridges", "/no/port0.1,/no/port1.1", "-n", 4, "--dry-run", "true")
+        self.assertEqual(result.status, 0, result)
+        self.assertEqual([line.split()[2] for line in result.out.splitlines()], ["10.77.0.1"] * 2 + ["localhost", "10.77.0.3"])
+        result = self.run_job("--ring", name, "--bridges", "/no/port0.1,/no/port1.1", "--rsh", self.RSH, BUSY)
+        self.assertEqual(result.status, 1, result)
+        self.assertIn("port /no/port0.1 of --bridges", result.err)
+        for words, expected in ((["-n", 3], "has the ports /no/port0 and /no/port1 for itself"),
+                                (["--bridges", "a,b", "-n", 2], "on the 3 machines of a ring of bridges"),
+                                (["--host", "a,b"], "--ring names the hosts"), (["--hosts", 3], "--hosts belongs to the ring"),
+                                (["--driver", "emulated"], "--driver belongs to the ring"), (["--on", 1], "--on is for"),
+                                (["--weight", 5], "whose rate nobody divides"), (["--trace", "/no/trace"], "--trace is for"),
+                                (["--bridges", "a,b", "--network", "auto"], "is a ring of links, and --network auto has none"),
+                                (["--bridges", "a,b", "--rings", 2], "--rings is for hosts that oshrun joins")):
+            result = self.run_job("--ring", name, *words, "true")
+            self.assertEqual(result.status, 2, result)
+            self.assertIn(expected, result.err)
+        with tempfile.TemporaryDirectory() as folder:
+            left, right = os.path.join(folder, "port0.2"), os.path.join(folder, "port1.2")
+            for path in (left[:-2], right[:-2]):
+                open(path, "w").close()
+            result = self.run_job("--ring", self.machines(0, left, right), "true")
+            self.assertEqual(result.status, 2, result)
+            self.assertIn(f"cannot open the ports {left[:-2]} and {right[:-2]}", result.err)
+        result = self.run_job("--ring", self.machines(0, "/dev/a\x1b[31m", "/dev/b"), "true")
+        self.assertIn("is of another build", result.err)
+        self.assert_nothing_left()
+
 
 class Jobs(Ring):
     def jobs(self, count, *words, seconds=2):

@@ -33,6 +33,8 @@ With `.ivshmem` it is QEMU's ivshmem (ivshmem_link.c) under a driver of our own,
   parts     one machine, each port in three parts: what is sent through one arrives there alone, holders of one are killed
   shared, shared3, shared.intel   a ring of two or three machines, each port in three parts: Ethernet on the first, every
             byte of its traffic compared; meanwhile jobs on the second, started over that Ethernet, one of which is killed
+  ssh       the same ring of two: OpenSSH over its Ethernet, a file there and back, and `oshrun --ring`, three jobs of which
+            two find a part of the ports and the third says that there is no more
   shared_cut   the same while one cable after the other is out for a moment
   copy      one machine: what a write through a mapped window costs beside a bare copy through the same mapping
   ethernet, netdev, compare   iperf3 between two machines through our Ethernet device; through Linux's own ntb_netdev on
@@ -45,6 +47,8 @@ tests of `.ivshmem`. QUOIT_VM_PROCESSORS=2 gives each machine two processors, QU
 MiB (256), QUOIT_VM_HOSTS=2 to 6 is how many a job has (3).
 """
 import dataclasses, hashlib, os, random, re, shutil, signal, subprocess, sys, tempfile, threading, time
+
+from guest import ETHERNET, FAILURES, INIT, IPERF_RUNS, JOB, NETDEV, RING, SHARED, SSH
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODULES = {"quoit_ntb": os.path.join(HERE, "../../kernel"), "ntb_hw_ivshmem": os.path.join(HERE, "ivshmem")}  # our own
@@ -143,33 +147,6 @@ def build_module(module, is_failing):
 
 # What a machine boots into: a file system in memory (cpio, newc)
 
-INIT = """#!/bin/busybox sh
-/bin/busybox mkdir -p /proc /sys /dev /tmp
-/bin/busybox --install -s /bin
-export PATH=/bin
-mount -t proc p /proc; mount -t sysfs s /sys; mount -t devtmpfs d /dev; mount -t tmpfs t /tmp
-mount -t debugfs g /sys/kernel/debug; leaks=/sys/kernel/debug/kmemleak
-[ ! -e /proc/sys/debug ] || echo 0 > /proc/sys/debug/exception-trace # what fuzzing kills would fill the log
-for i in $(cat /proc/cmdline); do case $i in q.*=*) k=${i#q.}; export "${k%%=*}=${k#*=}";; esac; done
-dmesg -n 4
-for m in ntb $(cat /chip) $(cat /modules); do a=; [ $m = quoit_ntb ] && a="patience_ms=10000 parts=${PARTS:-0}"; insmod /lib/$m.ko $a || poweroff -f; done
-for m in tun e1000; do [ -f /lib/$m.ko ] && insmod /lib/$m.ko; done
-for i in 1 2 3 4 5; do [ -c /dev/ntb0 ] || ! grep -q quoit_ntb /modules && break; sleep 1; done
-echo # what the firmware wrote ends without a new line
-echo "iommu $(ls /sys/class/iommu | tr '\n' ' ')"
-echo "booted $(cut -d' ' -f1 /proc/uptime) s, Linux $(uname -r)"
-sh /run.sh; echo "status $?"
-grep -q quoit_ntb /modules || > /modules # ntb_transport warns of an address that it unmaps when it is unloaded
-failed=0; for m in $(tac /modules); do rmmod $m || failed=1; done; echo "unloaded $failed"
-dmesg | grep -A 30 -E 'WARNING|BUG|Oops|Call Trace|quoit_ntb:' | grep -v 'loading out-of-tree module' | sed 's/^/kernel: /'
-[ ! -e $leaks ] || { sleep 6; echo scan > $leaks; sleep 1; echo scan > $leaks; sed 's/^/kernel: /' $leaks; }
-[ ! -e /proc/sys/kernel ] || echo "tainted $(cat /proc/sys/kernel/tainted)"
-grep -s debug_locks: /proc/lockdep_stats
-echo "ended"
-poweroff -f
-"""
-
-
 class Archive:
     def __init__(self):
         self.data, self.inode, self.names = bytearray(), 1, set()
@@ -219,9 +196,32 @@ def make_file_system(path, test, programs, script):
             archive.add_file(f"lib/{module}.ko", os.path.join(KERNEL, f"modules/{module}.ko"))
     for program in programs:
         archive.add_program(program)
+    if test.has_ssh:
+        add_ssh(archive, os.path.dirname(path))
     archive.add("init", INIT.encode(), 0o100755)
     archive.add("run.sh", script.encode(), 0o100755)
     archive.write(path)
+
+
+# OpenSSH of this machine: one key, which lets everybody in everywhere
+
+SSH_OPTIONS = "IdentityFile /etc/ssh/key\nStrictHostKeyChecking no\nUserKnownHostsFile /dev/null\nLogLevel ERROR\n"
+SSH_SERVER = "HostKey /etc/ssh/key\nAuthorizedKeysFile /etc/ssh/key.pub\nPidFile none\nUsePAM no\nStrictModes no\nUseDNS no\n"
+SSH_USERS = "root:*:0:0::/root:/bin/sh\nsshd:*:100:100::/run/sshd:/bin/false\n"
+
+
+def add_ssh(archive, folder):
+    key = os.path.join(folder, "key")
+    subprocess.run([find_program(folder, "ssh-keygen"), "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", key], check=True)
+    archive.add_file("etc/ssh/key", key, 0o100600)
+    archive.add_file("etc/ssh/key.pub", f"{key}.pub", 0o100644)
+    for name, text in (("ssh/ssh_config", SSH_OPTIONS), ("ssh/sshd_config", SSH_SERVER), ("passwd", SSH_USERS)):
+        archive.add(f"etc/{name}", text.encode(), 0o100644)
+    for name in ("root", "run/sshd"):
+        archive.add(name, b"", 0o40700)
+    archive.add_file("bin/sh", os.path.join(BED, "busybox"))
+    for program in ("ssh", "sshd"):
+        archive.add_program(find_program(folder, program))
 
 
 # Machines
@@ -257,6 +257,7 @@ class Test:
     says: str = ""           # what a line of host0 matches
     limit_s: int = LIMIT_S
     parts: int = 0           # into which each port is divided
+    has_ssh: bool = False    # each machine has a server of OpenSSH, and ssh logs in without a question
     lose: int = 0            # which of the doorbells' rings are lost: each that many; 0: none
     has_seconds: bool = False  # its first argument is how many it takes
     registers_max: int = 0   # accesses of one end by its machine; 0: any number
@@ -484,148 +485,6 @@ def judge(texts, test):
     return is_good
 
 
-RING = """
-ifconfig lo up
-quoit ring join --host $HOST --hosts $HOSTS > /tmp/ring 2>&1 &
-keeper=$!
-for h in $(seq 1 $HOSTS); do
-    [ $h = $((HOST + 1)) ] || until ping -c 1 -W 5 10.77.0.$h 2> /dev/null | grep ' 0% packet loss'; do sleep 1; done
-done
-echo "reached at $(cut -d' ' -f1 /proc/uptime) s"
-quoit ring doctor; doctor=$?
-echo "doctor has looked"
-vm_ring_traffic $HOST $HOSTS $ARGS; traffic=$?
-quoit ring status
-quoit ring down; down=$?
-wait $keeper; keeper=$?
-cat /tmp/ring
-echo "doctor $doctor, traffic $traffic, down $down, keeper $keeper"
-[ $doctor$traffic$down$keeper = 0000 ]
-"""
-
-
-# What the module holds is what it held before, and the ports work, after random calls of which the kernel fails many.
-FAILURES = """
-cd /sys/module/quoit_ntb/parameters
-before=$(cat held)
-echo 20 > fail_every
-slab=/sys/kernel/debug/failslab # a kernel that has it fails the kernel's own allocations for the module too
-if [ -d $slab ]; then
-    echo Y > $slab/task-filter; echo 0 > $slab/verbose; echo -1 > $slab/times; echo 1 > $slab/probability
-fi
-({ echo 1 > /proc/self/make-it-fail; } 2> /dev/null; exec vm_port_fuzz /dev/ntb0 /dev/ntb1 $ARGS)
-echo 0 > fail_every
-vm_port_fuzz /dev/ntb0 /dev/ntb1 0 || exit 1
-after=$(cat held)
-echo "failed $(cat failed) times; held before: $before, after: $after"
-[ "$before" = "$after" ] && [ $(cat failed) -gt 0 ]
-"""
-
-
-# On host0 the job; on the others a remote shell until host0 has ended the test.
-JOB = """
-ifconfig lo up
-if [ $HOST = 0 ]; then
-    list=127.0.0.1:2
-    for h in $(seq 1 $((HOSTS - 1))); do
-        ifconfig eth$((h - 1)) 10.78.$h.1 netmask 255.255.255.0 up
-        list=$list,10.78.$h.2:2
-    done
-    vm_remote_shell serve &
-    shell=$!
-    failed=0
-    for program in $PROGRAMS; do # with a colon before each argument
-        echo "running $program"
-        begin=$(cut -d. -f1 /proc/uptime)
-        oshrun --driver linux --host $list --rsh vm_remote_shell --link-timeout 60s --link-limit 60s $OPTIONS \\
-            $(echo $program | tr : ' ') $ARGS
-        status=$?
-        echo "$program: status $status, $(($(cut -d. -f1 /proc/uptime) - begin)) s"
-        [ $status = 0 ] || failed=1
-    done
-    echo "jobs are over"
-    for h in $(seq 1 $((HOSTS - 1))); do timeout 10 vm_remote_shell 10.78.$h.2 touch /tmp/over; done
-    kill $shell
-    [ $failed = ${FAILS:-0} ]
-else
-    ifconfig eth0 10.78.$HOST.2 netmask 255.255.255.0 up
-    vm_remote_shell serve &
-    while [ ! -e /tmp/over ]; do sleep 1; done
-    kill $!
-fi
-"""
-
-
-# Ethernet on the first part of each port, jobs on the second, started over that Ethernet; all by host0.
-SHARED = """
-ifconfig lo up
-quoit ring join --host $HOST --hosts $HOSTS > /tmp/ring 2>&1 &
-keeper=$!
-for h in $(seq $HOSTS); do
-    [ $h = $((HOST + 1)) ] || until ping -c 1 -W 5 10.77.0.$h 2> /dev/null | grep -q ' 0% packet loss'; do sleep 1; done
-done
-echo "reached at $(cut -d' ' -f1 /proc/uptime) s"
-vm_remote_shell serve &
-shell=$!
-others=$(seq $((HOSTS - 1)))
-on() { vm_remote_shell 10.77.0.$(($1 + 1)) "$2"; }
-
-traffic() { # every host to every other one, again and again, each byte compared
-    rounds=0
-    until [ -e /tmp/over ]; do
-        for h in $others; do on $h "vm_ring_traffic $h $HOSTS 128" > /tmp/traffic$h & done
-        vm_ring_traffic 0 $HOSTS 128 > /tmp/traffic0
-        wait
-        for h in 0 $others; do grep -q "host $h passed" /tmp/traffic$h || { cat /tmp/traffic$h; return 1; }; done
-        rounds=$((rounds + 1)); echo $rounds > /tmp/rounds
-    done
-    echo "$rounds rounds of traffic"
-}
-list=127.0.0.1; for h in $others; do list=$list,10.77.0.$((h + 1)); done
-job() {
-    before=$(cat /tmp/rounds)
-    oshrun --driver linux --bridges /dev/ntb0.1,/dev/ntb1.1 --host $list --rsh vm_remote_shell --link-timeout 60s \\
-        --link-limit 60s --timeout 150s "$@"
-    status=$?
-    echo "$1: status $status, $(($(cat /tmp/rounds) - before)) rounds of traffic beside it"
-    return $status
-}
-outages() {
-    for h in 0 $others; do on $h "quoit ring status --json"; done | grep -o '"outages": *[0-9]*' | grep -vc '[^0-9]0$'
-}
-
-if [ $HOST = 0 ]; then
-    echo 0 > /tmp/rounds
-    traffic & traffic=$!
-    failed=0
-    job mix --seconds 5 --max-bytes 16384 || failed=1
-    [ $(cat /tmp/rounds) -gt 0 ] || { echo "no traffic beside the job"; failed=1; }
-    job mix --seconds 300 --max-bytes 16384 > /tmp/mix 2>&1 & mix=$!
-    until grep -q ' PEs begin' /tmp/mix || ! kill -0 $mix; do sleep 1; done
-    sleep 5
-    on 1 'kill -9 $(pidof mix oshrun)'
-    wait $mix && { echo "the job outlived its processes"; failed=1; }
-    tail -n 5 /tmp/mix
-    grep -q ' PEs begin' /tmp/mix || { echo "the job that was to be killed never ran"; failed=1; }
-    job mix --seconds 5 --max-bytes 16384 || failed=1
-    touch /tmp/over
-    wait $traffic || { echo "traffic failed"; failed=1; }
-    outages=$(outages)
-    echo "$outages ends of links of Ethernet had an outage"
-    [ ${CUT:-0} = $((outages > 0)) ] || failed=1
-    for h in $others; do on $h "touch /tmp/over"; done
-else
-    until [ -e /tmp/over ]; do sleep 1; done
-    failed=0
-fi
-quoit ring down
-wait $keeper || failed=1
-cat /tmp/ring
-kill $shell
-[ $failed = 0 ]
-"""
-
-
 def ring(count):
     """Machine h has its left port first: link h joins its right, end 2h, to the left of the next, end 2h + 1."""
     return {f"host{h}": ([2 * ((h - 1) % count) + 1, 2 * h], f"q.HOST={h} q.HOSTS={count}") for h in range(count)}
@@ -691,45 +550,6 @@ def power_off(bed):
         bed.is_over.wait(5)
         bed.kill(LAST)
         print(f"{LAST} is off", flush=True)
-
-
-# Rates of Ethernet devices: host 1 serves, host 0 sends as often.
-IPERF_RUNS = 3
-IPERF = f"""
-RUNS="$(seq {IPERF_RUNS})"
-""" + """
-if [ $HOST = 1 ]; then
-    for i in $RUNS; do iperf3 -s -1 > /tmp/iperf; done
-else
-    for i in $RUNS; do
-        for try in $(seq 60); do iperf3 -c $PEER -t 6 -f m > /tmp/iperf 2>&1 && break; sleep 1; done
-        awk '/receiver/ { print "rate " $7 " Mbit/s"; found = 1 } END { exit !found }' /tmp/iperf || cat /tmp/iperf
-    done
-fi
-"""
-ETHERNET = """
-ifconfig lo up
-quoit ring join --host $HOST --hosts $HOSTS > /tmp/ring 2>&1 &
-keeper=$!
-PEER=10.77.0.$((2 - HOST))
-until ping -c 1 -W 5 $PEER 2> /dev/null | grep -q ' 0% packet loss'; do sleep 1; done
-echo "MTU $(cat /sys/class/net/quoit0/mtu)"
-""" + IPERF + """
-sleep 2
-quoit ring down
-wait $keeper
-"""
-NETDEV = """
-ifconfig lo up
-sleep 4 # ntb_transport: its link comes up twice
-ifconfig eth0 10.79.0.$((HOST + 1)) netmask 255.255.255.0 up
-PEER=10.79.0.$((2 - HOST))
-until ping -c 1 -W 5 $PEER 2> /dev/null | grep -q ' 0% packet loss'; do sleep 1; done
-echo "MTU $(cat /sys/class/net/eth0/mtu)"
-""" + IPERF + """
-sleep 2
-ifconfig eth0 down
-"""
 
 
 BOTH = {"both": ([0, 1], "")}
@@ -799,6 +619,8 @@ TESTS["shared"] = Test(["quoit", "oshrun", "vm_remote_shell", "vm_ring_traffic",
 TESTS["shared_cut"] = dataclasses.replace(TESTS["shared"], script=f"CUT=1\n{TESTS['shared'].script}", faults=cut_beside_job)
 TESTS["shared.intel"] = dataclasses.replace(TESTS["shared"], chip="intel")
 TESTS["shared3"] = dataclasses.replace(TESTS["shared"], machines=ring(3), limit_s=900)
+TESTS["ssh"] = dataclasses.replace(TESTS["shared"], programs=["quoit", "oshrun", "mix", "conformance_query"], has_ssh=True,
+                                   script=f"export SHMEM_SYMMETRIC_SIZE=2M\n{SSH}")
 TESTS["job"] = job(["conformance_query"])
 TESTS["job_lost_doorbells"] = job(["conformance_signal"], lose=3)
 TESTS["conformance"] = job([f"conformance_{name}" for name in CONFORMANCE], heap_mib=10, window_mib=32)

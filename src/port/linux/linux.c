@@ -180,6 +180,22 @@ static enum quoit_status describe(const struct quoit_port_site *site, struct quo
     return QUOIT_OK;
 }
 
+/* An opening leases all doorbell bits of its port, or part. */
+static enum quoit_status probe(const char *path)
+{
+    struct quoit_ntb_info info;
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return QUOIT_SYSTEM;
+    enum quoit_status status = quoit_linux_device_info(fd, &info);
+    if (status == QUOIT_OK)
+        status = quoit_linux_device_lease(fd, info.doorbell_bits, 0, 0);
+    int error = errno;
+    close(fd);
+    errno = error;
+    return status;
+}
+
 static const struct quoit_port_ops ops = {
     .open = linux_open,
     .close = linux_close,
@@ -207,5 +223,6 @@ const struct quoit_port_driver quoit_driver_linux = {
     .sentence = "bridges of this machine, through /dev/ntbN of the kernel module",
     .memory_create = make_memory,
     .describe = describe,
+    .probe = probe,
     .ops = &ops,
 };
