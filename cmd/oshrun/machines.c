@@ -130,7 +130,10 @@ static bool add_lines(struct machines *machines, const char *path, line_reader *
     while (is_good && fgets(line, sizeof line, file)) {
         number++;
         if (!strchr(line, '\n') && !feof(file)) {
-            snprintf(problem, sizeof problem, "the line is longer than %d bytes", LINE_BYTES - 2);
+            if (strlen(line) == sizeof line - 1)
+                snprintf(problem, sizeof problem, "the line is longer than %d bytes", LINE_BYTES - 2);
+            else
+                snprintf(problem, sizeof problem, "the line has a zero byte, as no text has");
             is_good = false;
         } else {
             line[strcspn(line, "#")] = '\0';
@@ -138,6 +141,10 @@ static bool add_lines(struct machines *machines, const char *path, line_reader *
         }
         if (!is_good)
             snprintf(problem_out, MACHINES_PROBLEM_BYTES, "%.200s:%u: %.150s", path, number, problem);
+    }
+    if (is_good && ferror(file)) { /* the hosts behind it would be missing */
+        snprintf(problem_out, MACHINES_PROBLEM_BYTES, "%.200s: %s", path, strerror(errno));
+        is_good = false;
     }
     if (is_good && machines->count == before) {
         snprintf(problem_out, MACHINES_PROBLEM_BYTES, "%.200s names no host", path);

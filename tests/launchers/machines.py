@@ -203,6 +203,8 @@ class Options(scenario.Case):
             self.assertEqual(result.status, 2, result)
             self.assertIn(f"oshrun: --hostfile: {path}:{where}: {words}", result.err)
         for options, words in ((("--hostfile", "/nowhere"), "/nowhere: No such file"),
+                               (("--hostfile", "/"), "/: Is a directory"),
+                               (("--hostfile", self.hostfile("a\0\nb\n")), ":1: the line has a zero byte"),
                                (("--hostfile", self.hostfile("#\n")), "names no host"),
                                (("--host", "a,,b"), '--host a,,b: "" is no name of a host'),
                                (("--host", "a", "--hosts", 2), "--hosts is for the hosts of one machine"),
