@@ -9,6 +9,7 @@
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -406,7 +407,8 @@ static void close_endpoints(struct ucx *ucx)
             ucp_request_free(request);
     }
     while (requests && is_open && quoit_clock_now_ns() < deadline_ns) {
-        ucp_worker_progress(ucx->worker);
+        if (ucp_worker_progress(ucx->worker) == 0)
+            sched_yield(); /* the other end, which may share the processor, has to answer */
         is_open = false;
         for (uint32_t i = 0; i < ucx->peer_count; i++)
             is_open |= requests[i] && ucp_request_check_status(requests[i]) == UCS_INPROGRESS;
