@@ -6,8 +6,9 @@
  * frame that follows it, LANDED, wakes the destination, and carries the signal if it has one. A get is a get of the
  * network.
  *
- * Order: frames of a flow keep theirs. A put of the network may overtake frames and be overtaken, so a request that
- * must not pass the puts of its PE (ORDERED, or with a signal) waits until they are done, and payload of an ORDERED put
+ * Order: frames of a flow keep theirs. A put of the network may overtake frames and be overtaken, so what must not pass
+ * the puts of its PE to the host waits until they are done: a frame that is ORDERED or has a signal, and LANDED
+ * (proxy/network_transfers.h), before which the payload of a put with a signal starts at once. Payload of an ORDERED put
  * travels in frames, in parts.
  *
  * Acknowledgements: a put with a signal is mostly followed by a message of the PE that it wakes, and the
@@ -21,6 +22,7 @@
 #include "net/net.h"
 #include "proxy/network_join.h"
 #include "proxy/network_sleep.h"
+#include "proxy/network_transfers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,8 +47,6 @@ struct open {
     uint32_t sequence;        /* UNTIL_ACK: of its last frame */
     uint32_t next;            /* UNTIL_ACK: the next of the flow, as cookie + 1; 0: none */
     struct quoit_frame frame; /* dest_host; PUT: what follows it */
-    uint64_t begin_ns;        /* PUT and GET, for the trace; */
-    uint8_t track;            /* there, below QUOIT_TRACE_DMAS_MAX, else it is not traced */
 };
 
 /* Of one other host. */
@@ -78,9 +78,8 @@ struct network {
     uint32_t sender;                     /* whose message is taken */
     uint16_t *busy_hosts;                /* a list of busy_count */
     uint32_t busy_count;
-    uint32_t *put_counts;                /* [local PE]: puts of the network under way */
-    uint64_t busy_tracks;                /* of the trace: slices of one track must not overlap */
-    bool is_arming;                      /* the lane is about to sleep: what is pending goes now */
+    struct quoit_network_transfers transfers;
+    bool is_arming; /* the lane is about to sleep: what is pending goes now */
 };
 
 _Static_assert(QUOIT_MANY_BYTES_MAX <= FRAMED_BYTES, "a PUT_MANY is never cut into parts");
@@ -305,26 +304,6 @@ static void wait_for_ack(struct network *network, uint64_t cookie)
     wait_in_flow(network, flow, cookie);
 }
 
-_Static_assert(QUOIT_TRACE_DMAS_MAX == 64, "a track has a bit of busy_tracks");
-
-static void begin_trace(struct network *network, struct open *open)
-{
-    open->begin_ns = quoit_lane_trace_now(network->lane);
-    open->track = QUOIT_TRACE_DMAS_MAX;
-    if (open->begin_ns == 0 || ~network->busy_tracks == 0)
-        return;
-    open->track = (uint8_t)__builtin_ctzll(~network->busy_tracks);
-    network->busy_tracks |= UINT64_C(1) << open->track;
-}
-
-static void end_trace(struct network *network, const struct open *open)
-{
-    if (open->track >= QUOIT_TRACE_DMAS_MAX)
-        return;
-    network->busy_tracks &= ~(UINT64_C(1) << open->track);
-    quoit_lane_trace_dma(network->lane, &open->frame, QUOIT_RIGHT, open->track, open->begin_ns);
-}
-
 static void complete(struct network *network, uint64_t cookie)
 {
     struct open *open = &network->open[cookie];
@@ -385,8 +364,7 @@ static bool begin_transfer(struct network *network, uint64_t cookie, const struc
     else
         count_one(&counts->get_count, &counts->get_bytes, frame->bytes);
     network->open[cookie].state = is_put ? OPEN_PUT : OPEN_GET;
-    begin_trace(network, &network->open[cookie]);
-    network->put_counts[frame->source_pe] += is_put;
+    quoit_network_transfers_begin(&network->transfers, cookie, frame);
     return true;
 }
 
@@ -411,10 +389,11 @@ static bool begin(struct network *network, uint64_t cookie, const struct quoit_f
         open->frame.flags |= QUOIT_FRAME_PATIENT;
     if (frame->kind == QUOIT_FRAME_GET)
         return begin_transfer(network, cookie, frame);
-    if ((is_ordered || has_signal) && network->put_counts[frame->source_pe] > 0)
-        return false;
     if (lands(frame))
         return begin_transfer(network, cookie, frame);
+    if ((is_ordered || has_signal) &&
+        quoit_network_transfers_pending(&network->transfers, frame->source_pe, frame->dest_host))
+        return false;
     const struct flow *flow = &network->flows[frame->dest_host];
     if (flow->out_tail - flow->out_head > FLOW_BYTES)
         return false;
@@ -611,27 +590,35 @@ static void respond(struct quoit_lane *lane, const struct quoit_frame *request, 
            reply.kind == QUOIT_FRAME_DATA ? quoit_lane_reply_payload(lane, &reply) : NULL);
 }
 
-/* A put or get of the network. After a put its frame follows, to wake the PE; nothing waits for that one unless it has
- * a signal. */
+/* The frame of a put of the network, which wakes the PE; nothing waits for it unless it has a signal. */
+static void tell_landed(struct network *network, uint64_t cookie)
+{
+    struct open *open = &network->open[cookie];
+    open->frame.flags |= QUOIT_FRAME_LANDED;
+    append_request(network, &open->frame, NULL);
+    if (open->frame.kind == QUOIT_FRAME_PUT_SIGNAL) {
+        count_open(network, open->frame.dest_host, true);
+        wait_for_ack(network, cookie);
+    } else {
+        complete(network, cookie);
+    }
+}
+
+/* A put or get of the network. */
 static void on_done(void *arg, uint32_t host, uint64_t cookie, enum quoit_status status)
 {
     struct network *network = arg;
     struct open *open = &network->open[cookie];
-    (void)host;
+    uint32_t pe = open->frame.source_pe;
     if (status != QUOIT_OK) /* the host is lost, and the job ends */
         return;
-    end_trace(network, open);
-    if (open->state == OPEN_PUT) {
-        network->put_counts[open->frame.source_pe]--;
-        open->frame.flags |= QUOIT_FRAME_LANDED;
-        append_request(network, &open->frame, NULL);
-        if (open->frame.kind == QUOIT_FRAME_PUT_SIGNAL) {
-            count_open(network, open->frame.dest_host, true);
-            wait_for_ack(network, cookie);
-            return;
-        }
+    quoit_network_transfers_done(&network->transfers, cookie, &open->frame);
+    if (open->state == OPEN_GET) {
+        complete(network, cookie);
+        return;
     }
-    complete(network, cookie);
+    while (quoit_network_transfers_told(&network->transfers, pe, host, &cookie))
+        tell_landed(network, cookie);
 }
 
 static void on_lost(void *arg, uint32_t host, enum quoit_status status)
@@ -728,8 +715,8 @@ static enum quoit_status open(struct quoit_lane *lane)
     network->reaches = calloc(host_count, sizeof *network->reaches);
     network->flows = calloc(host_count + network->guest_count, sizeof *network->flows);
     network->busy_hosts = calloc(host_count + network->guest_count, sizeof *network->busy_hosts);
-    network->put_counts = calloc(local_count, sizeof *network->put_counts);
-    if (!network->open || !network->reaches || !network->flows || !network->busy_hosts || !network->put_counts)
+    if (!network->open || !network->reaches || !network->flows || !network->busy_hosts ||
+        quoit_network_transfers_open(&network->transfers, lane, quoit_lane_cookie(local_count, 0)) != QUOIT_OK)
         return QUOIT_NO_MEMORY;
     return join(network, lane->group->network);
 }
@@ -745,7 +732,7 @@ static void close(struct quoit_lane *lane)
     quoit_net_close(network->net);
     for (uint32_t i = 0; i < lane->layout->job.host_count + network->guest_count && network->flows; i++)
         free(network->flows[i].out);
-    free(network->put_counts);
+    quoit_network_transfers_close(&network->transfers);
     free(network->busy_hosts);
     free(network->flows);
     free(network->reaches);
