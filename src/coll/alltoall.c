@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All to all: once all members are inside, each puts its blocks directly into the other members' dests. */
+/* All to all: once all members are inside, each puts its blocks directly into the other members' dests. Over a network
+ * small sources travel whole to all hosts instead, in one exchange between the leaders. */
 #include "coll/team.h"
 
 #include <string.h>
@@ -51,7 +52,7 @@ static size_t lent_bytes(const struct quoit_team_state *team, size_t bytes)
     return (team->range.size * bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
 }
 
-/* Copies this member's blocks out of what all lend. Single words are copied inline: they cost no more than the call of
+/* Copies this member's blocks out of what all lend, or gave away. Single words are copied inline: they cost no more than the call of
  * memcpy. */
 static void take_lent(const struct quoit_team_state *team, char *dest, const char *lent, size_t stride, size_t bytes)
 {
@@ -77,6 +78,42 @@ static void alltoall_lent(struct quoit_team_state *team, uint64_t offset_dest, u
     take_lent(team, quoit_coll_address(team->fabric, offset_dest), lent, stride, bytes);
 }
 
+/* Bytes of a member's source, all blocks. */
+static uint64_t source_bytes(const struct quoit_team_state *team, size_t bytes)
+{
+    return team->range.size * (uint64_t)bytes;
+}
+
+struct gathered {
+    uint64_t offset_source;
+    uint64_t bytes; /* of each member's source */
+};
+
+static void gather_sources(struct quoit_team_state *team, void *arg)
+{
+    const struct gathered *gathered = arg;
+    for (uint32_t host = 0; host < team->host_count; host++)
+        team->starts[host] = team->hosts[host].first_rank * gathered->bytes;
+    team->starts[team->host_count] = team->range.size * gathered->bytes;
+    char *to = team->leader_workspace + quoit_team_gather(team) + team->starts[team->host];
+    for (uint32_t i = 0; i < team->local_count; i++, to += gathered->bytes)
+        memcpy(to, quoit_team_workspace(team, i) + gathered->offset_source, gathered->bytes);
+    quoit_team_exchange(team, quoit_team_gather(team));
+}
+
+/* One meeting of the hosts in place of two and the puts between them. Members take their blocks from their leader. */
+static void alltoall_gathered(struct quoit_team_state *team, uint64_t offset_dest, uint64_t offset_source, size_t bytes,
+                              const char *call)
+{
+    struct gathered gathered = {offset_source, source_bytes(team, bytes)};
+    quoit_team_enter(team, call, 0);
+    team->open_bytes = 0;
+    team->gather_turn++;
+    quoit_team_phase(team, gather_sources, &gathered);
+    take_lent(team, quoit_coll_address(team->fabric, offset_dest), team->leader_workspace + quoit_team_gather(team),
+              gathered.bytes, bytes);
+}
+
 /* On one host members lend each other a copy of a small source, so no member waits for its readers. For larger blocks
  * the freshly written lines of the copy cost more than that wait. */
 void quoit_coll_alltoall(struct quoit_team_state *team, uint64_t offset_dest, uint64_t offset_source, size_t bytes,
@@ -87,6 +124,11 @@ void quoit_coll_alltoall(struct quoit_team_state *team, uint64_t offset_dest, ui
     if (team->host_count == 1 && bytes <= LENT_BYTES &&
         team->range.size * lent_bytes(team, bytes) <= quoit_team_lent_bytes(team)) {
         alltoall_lent(team, offset_dest, offset_source, bytes, call);
+        return;
+    }
+    if (team->host_count > 1 && !team->has_links &&
+        team->range.size * source_bytes(team, bytes) <= team->space.gather_bytes) {
+        alltoall_gathered(team, offset_dest, offset_source, bytes, call);
         return;
     }
     struct quoit_alltoalls blocks = {.offset_dest = offset_dest,

@@ -8,9 +8,8 @@
  * failure. */
 #include "base/prng.h"
 #include "coll/team.h"
+#include "coll/world_rig.h"
 #include "env/clock.h"
-#include "proxy/proxy.h"
-#include "proxy/ring_rig.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -30,40 +29,6 @@
 #define MARGIN       64u
 #define HEAP_BYTES   (2 * SIDE_BYTES + 4096)
 
-struct world;
-struct pe;
-
-/* What runs on which hosts. */
-struct play {
-    uint32_t host_count;
-    uint32_t pe_count;
-    uint64_t window_bytes; /* of the memory windows; 0: all of the memory */
-    uint32_t step_count;
-    uint32_t size_log_max;
-    void (*run)(struct pe *pe); /* before the steps */
-    bool is_network;            /* teams take their hosts for those of a network */
-    uint64_t schedules;         /* of such teams */
-};
-
-struct host {
-    struct world *world;
-    struct rig_host *rig;
-    pthread_t thread;
-    enum quoit_status status;
-};
-
-struct world {
-    struct quoit_job_config job;
-    struct quoit_port_knobs knobs;
-    struct ring_rig rig;
-    struct host hosts[RIG_HOSTS_MAX];
-    pthread_barrier_t ready;    /* proxies and the test */
-    pthread_barrier_t quiesced; /* PEs */
-    uint64_t seed;
-    struct play play;
-    _Atomic uint32_t error_count;
-};
-
 struct pe {
     struct world *world;
     struct quoit_fabric *fabric;
@@ -80,61 +45,6 @@ struct pe {
     unsigned char *model; /* [SIDE_BYTES] */
     unsigned char *block; /* [SIDE_BYTES] */
 };
-
-/* --- The world: any number of hosts, in this process --- */
-
-static void proxy_is_ready(void *arg)
-{
-    struct world *world = arg;
-    pthread_barrier_wait(&world->ready);
-}
-
-static void *run_proxy(void *arg)
-{
-    struct host *host = arg;
-    struct quoit_proxy_config config = {
-        .layout = &host->rig->layout,
-        .memory = host->rig->memory,
-        .machine.policy = quoit_wait_policy_for(100, 2),
-        .link_timeout_ns = 20000000000u,
-        .on_ready = proxy_is_ready,
-        .on_ready_arg = host->world,
-    };
-    rig_ports(&host->world->rig, host->rig, config.ports);
-    host->status = quoit_proxy_run(&config);
-    return NULL;
-}
-
-static void start_world(struct world *world)
-{
-    uint32_t host_count = world->job.host_count;
-    pthread_barrier_init(&world->ready, NULL, host_count + 1);
-    pthread_barrier_init(&world->quiesced, NULL, world->job.pe_count);
-    rig_make(&world->rig, &world->job, &world->knobs);
-    for (uint32_t i = 0; i < host_count; i++) {
-        world->hosts[i].world = world;
-        world->hosts[i].rig = &world->rig.hosts[i];
-    }
-    if (host_count == 1)
-        return;
-    for (uint32_t i = 0; i < host_count; i++)
-        assert_int_equal(pthread_create(&world->hosts[i].thread, NULL, run_proxy, &world->hosts[i]), 0);
-    pthread_barrier_wait(&world->ready);
-}
-
-static void stop_world(struct world *world)
-{
-    for (uint32_t i = 0; i < world->job.host_count && world->job.host_count > 1; i++)
-        quoit_proxy_stop(&world->hosts[i].rig->layout, world->hosts[i].rig->memory);
-    for (uint32_t i = 0; i < world->job.host_count; i++) {
-        if (world->job.host_count > 1)
-            pthread_join(world->hosts[i].thread, NULL);
-        assert_int_equal(world->hosts[i].status, QUOIT_OK);
-    }
-    rig_free(&world->rig);
-    pthread_barrier_destroy(&world->ready);
-    pthread_barrier_destroy(&world->quiesced);
-}
 
 /* --- Contents --- */
 
@@ -650,6 +560,20 @@ static void run_counted(struct pe *pe)
     check_next_flag(pe);
 }
 
+/* One PE a host of a network: the leaders exchange once. */
+static void run_exchanged(struct pe *pe)
+{
+    struct quoit_team_state *team = pe->world_team;
+    uint64_t from = pe->fabric->self.layout.segment_heap, to = from + SIDE_BYTES, before = team->round;
+    size_t most = team->space.gather_bytes / team->range.size / team->range.size;
+    quoit_coll_alltoall(team, to, from, most, "alltoall");
+    check_rounds(pe, "an alltoall of few bytes", before, team->host_count / 2);
+    before = team->round;
+    if (!quoit_coll_collect(team, to, from, 1 + team->rank, false, "collect"))
+        note_error(pe, "a collect of few bytes is refused", 0);
+    check_rounds(pe, "a collect of few bytes", before, team->host_count / 2);
+}
+
 /* One PE a host of a network: several pieces by halving, where they take fewer rounds than going round. */
 static void run_halving(struct pe *pe)
 {
@@ -754,6 +678,9 @@ static void test_rounds_are_no_more_than_needed(void **state)
     (void)state;
     for (uint32_t host_count = 3; host_count <= 5; host_count += 2)
         run_play((struct play){.host_count = host_count, .pe_count = host_count, .run = run_counted});
+    for (uint32_t host_count = 2; host_count <= 5; host_count++)
+        run_play((struct play){
+            .host_count = host_count, .pe_count = host_count, .run = run_exchanged, .is_network = true});
 }
 
 static void test_one_host(void **state)

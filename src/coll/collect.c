@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Collect and fcollect. All members arrive, and the one that works in the phase adds up the sizes. A small result is
- * assembled in the leader's workspace. A large one: on one host every member reads all sources; with several hosts
+ * assembled in the leader's workspace; over a network a host's few bytes travel with their number, so that one exchange
+ * does it. A large one: on one host every member reads all sources; with several hosts
  * members write into their leader's dest, leaders exchange their hosts' parts, and members copy from their leader. */
 #include "coll/team.h"
 
 #include <string.h>
+
+#define EAGER_BYTES 256u /* of a host's part of an exchange of sizes: a message of so many takes as long as one of 8 */
 
 struct collect {
     uint64_t offset_dest;
@@ -40,21 +43,57 @@ static void copy_sources(const struct quoit_team_state *team, const struct colle
     }
 }
 
+/* Bytes of a host that have room behind their number in the exchange of the numbers, which they make no slower. */
+static size_t eager_bytes(const struct quoit_team_state *team)
+{
+    size_t most = quoit_team_slice_bytes(team) < EAGER_BYTES ? quoit_team_slice_bytes(team) : EAGER_BYTES;
+    return team->has_links ? 0 : most - sizeof(uint64_t);
+}
+
+static size_t partial_bytes(const struct quoit_team_state *team)
+{
+    return sizeof(uint64_t) + eager_bytes(team);
+}
+
+/* Tells the other leaders how many bytes the group has, and which, if they are few. */
+static void exchange_sizes(struct quoit_team_state *team, const struct collect *collect, uint64_t group_bytes)
+{
+    memcpy(team->scratch, &group_bytes, sizeof group_bytes);
+    if (group_bytes <= eager_bytes(team))
+        copy_sources(team, collect, team->scratch + sizeof group_bytes);
+    quoit_team_exchange_partials(team, team->scratch, partial_bytes(team));
+}
+
 /* Fills in the starts of all hosts. */
 static void find_starts(struct quoit_team_state *team, const struct collect *collect)
 {
     uint64_t group_bytes = start_of_local(team, collect, team->local_count);
     if (!collect->is_equal && team->host_count > 1)
-        quoit_team_exchange_partials(team, &group_bytes, sizeof group_bytes);
+        exchange_sizes(team, collect, group_bytes);
     team->starts[0] = 0;
     for (uint32_t host = 0; host < team->host_count; host++) {
         uint64_t bytes = group_bytes;
         if (collect->is_equal)
             bytes = team->hosts[host].member_count * collect->bytes;
         else if (team->host_count > 1)
-            memcpy(&bytes, team->partials + host * sizeof bytes, sizeof bytes);
+            memcpy(&bytes, team->partials + host * partial_bytes(team), sizeof bytes);
         team->starts[host + 1] = team->starts[host] + bytes;
     }
+}
+
+/* The bytes of all hosts have come with their numbers. False: of some they have not. */
+static bool take_eager(struct quoit_team_state *team, const struct collect *collect)
+{
+    if (collect->is_equal || team->host_count == 1)
+        return false;
+    for (uint32_t host = 0; host < team->host_count; host++)
+        if (team->starts[host + 1] - team->starts[host] > eager_bytes(team))
+            return false;
+    char *gather = team->leader_workspace + quoit_team_gather(team);
+    for (uint32_t host = 0; host < team->host_count; host++)
+        memcpy(gather + team->starts[host], team->partials + host * partial_bytes(team) + sizeof(uint64_t),
+               team->starts[host + 1] - team->starts[host]);
+    return true;
 }
 
 /* All members of the group are inside. */
@@ -65,6 +104,8 @@ static void begin(struct quoit_team_state *team, void *arg)
     uint64_t base = team->starts[team->host], total = team->starts[team->host_count];
     team->flags->collect_base = base;
     team->flags->collect_total = total;
+    if (total <= team->space.gather_bytes && take_eager(team, collect))
+        return;
     if (total <= team->space.gather_bytes) {
         copy_sources(team, collect, team->leader_workspace + quoit_team_gather(team) + base);
         if (team->host_count > 1)

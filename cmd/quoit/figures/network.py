@@ -157,6 +157,8 @@ class Model:
         return ready + self.exchange(hosts, size) + self.barrier(hosts) / CALLS
 
     def alltoall(self, hosts, size):
+        if hosts * hosts * size <= GATHER_BYTES:
+            return self.exchange(hosts, hosts * size) + self.barrier(hosts) / CALLS
         puts = max(self.one(size, [size] * (hosts - 2)), self.work(hosts * (hosts - 1), size)) + self.latency
         return 2 * self.barrier(hosts) + puts + self.barrier(hosts) / CALLS
 
