@@ -53,6 +53,7 @@ def parse_arguments(arguments):
     parser.error = lambda text: (sys.stderr.write(f"quoit tune: {text} (see --help)\n"), sys.exit(2))
     parser.add_argument("--dry-run", action="store_true", help="measure and print, but store nothing")
     parser.add_argument("--force", action="store_true", help="store also what was measured while others computed")
+    parser.add_argument("--json", action="store_true", help="print what was measured as JSON instead of a table")
     parser.add_argument("--time", type=seconds, default=30, metavar="TIME", help="measure about so long (default 30s)")
     parser.add_argument("--memory", type=size, metavar="SIZE", help="of a buffer, at least 1M; sizes beyond half of it take "
                         "what the largest measured one takes; default: the last cache, from 128M to a 16th of the memory")
@@ -138,6 +139,21 @@ def own_seconds():
     return used.ru_utime + used.ru_stime
 
 
+class Progress:
+    """A line on stderr before each run, where somebody reads it."""
+
+    def __init__(self, count):
+        self.count, self.begun, self.start = count, 0, time.monotonic()
+
+    def begin(self, what):
+        if not sys.stderr.isatty():
+            return
+        left = (time.monotonic() - self.start) / self.begun * (self.count - self.begun) if self.begun else None
+        self.begun += 1
+        print(f"run {self.begun} of {self.count}: {what}" + ("" if left is None else f", about {left:.0f} s left"),
+              file=sys.stderr, flush=True)
+
+
 def run_perf(quoit, method, cpus, run_seconds, memory, folder):
     """{(kind, cache, bytes): ns} of puts by one method; None if the kernel or the processor does not support it."""
     result = os.path.join(folder, "perf.json")
@@ -163,7 +179,10 @@ def measure(quoit, places, options, memory):
     each = options.time / (PASSES * len(places) * len(METHODS))
     most = 0
     with tempfile.TemporaryDirectory(prefix="quoit-tune-") as folder:
-        for place, method in PASSES * [(place, method) for place in places for method in METHODS]:
+        runs = PASSES * [(place, method) for place in places for method in METHODS]
+        progress = Progress(len(runs))
+        for place, method in runs:
+            progress.begin(f"{method}, {place}")
             cpus = places[place]
             begin, busy, own = time.monotonic(), busy_seconds(cpus), own_seconds()
             results[place][method].append(run_perf(quoit, method, cpus, each, memory, folder))
@@ -197,15 +216,30 @@ def choose(sizes, methods, ratios_of):
     return kept + (len(sizes) - len(kept)) * kept[-1:]
 
 
-def print_table(results, table):
+def quickest(passes, key):
+    """None: measured in no pass."""
+    return min((one[key] for one in passes if one and key in one), default=None)
+
+
+def ratio_text(first, other, width):
+    return f" {first / other:{width}.2f}" if other else f" {'-':>{width}}"
+
+
+def copy_rows(results, table):
+    """A row for each place, kind of buffer, use of the cache and size, with the time of each method."""
+    return [{"buffer": kind, "place": place, "cache": cache, "bytes": bytes_,
+             "ns": {method: quickest(passes, (kind, cache, bytes_)) for method, passes in methods.items()},
+             "chosen": table[kind][SIZES.index(bytes_)]}
+            for place, methods in results.items() for kind, cache, bytes_ in sorted(methods["memcpy"][0])]
+
+
+def print_copies(rows):
     print(f"{'buffer':8} {'other PE':13} {'cache':5} {'size':>5} {'memcpy':>8}" + "".join(f" {m:>7}" for m in METHODS[1:]) +
           "  path\n" + " " * 39 + "GB/s" + 3 * "       x")
-    for place, methods in results.items():
-        for kind, cache, bytes_ in sorted(methods["memcpy"][0]):
-            ns = [min((one or {}).get((kind, cache, bytes_), math.inf) for one in methods[method]) for method in METHODS]
-            others = "".join(f" {ns[0] / one:7.2f}" if math.isfinite(one) else f" {'-':>7}" for one in ns[1:])
-            print(f"{kind:8} {place:13} {cache:5} {size_text(bytes_):>5} {bytes_ / ns[0]:8.1f}{others}  "
-                  f"{table[kind][SIZES.index(bytes_)]}")
+    for row in rows:
+        first, *others = row["ns"].values()
+        print(f"{row['buffer']:8} {row['place']:13} {row['cache']:5} {size_text(row['bytes']):>5} {row['bytes'] / first:8.1f}" +
+              "".join(ratio_text(first, ns, 7) for ns in others) + f"  {row['chosen']}")
 
 
 def spread(results):
@@ -224,17 +258,33 @@ def make_folder(path):
         raise Wrong(f"{folder}: no file can be written there")
 
 
-def store(told, head, table):
+def store(path, head, table):
     """Writes a file and renames it into place when complete, since jobs may start meanwhile."""
     lines = head + [" ".join([kind, *methods]) for kind, methods in table.items()]
-    beside = f"{told['file']}.{os.getpid()}"
+    beside = f"{path}.{os.getpid()}"
     try:
         with open(beside, "w", encoding="utf-8") as file:
             file.write("\n".join(lines) + "\n")
-        os.rename(beside, told["file"])
+        os.rename(beside, path)
     except OSError as problem:
-        raise Wrong(f"{told['file']}: {problem.strerror}") from None
-    print(f"\nstored in {told['file']}")
+        raise Wrong(f"{path}: {problem.strerror}") from None
+
+
+def finish(options, told, result, print_rows, unrest, head, table):
+    """Prints what was measured, and stores what follows from it unless the machines were too busy."""
+    is_busy = result["spread"] > SPREAD_ALLOWED and not options.force and not options.dry_run
+    stored = None if options.dry_run or is_busy else told["file"]
+    if not options.json:
+        print_rows(result["rows"])
+        print(f"\n{unrest} (the middle one of all rows)")
+    if stored:
+        store(stored, head, table)
+    if options.json:
+        print(json.dumps({**result, "stored": stored}, indent=1))
+    elif stored:
+        print(f"\nstored in {stored}")
+    if is_busy:
+        raise Wrong(BUSY.format(unrest))
 
 
 def ask(quoit, section, options):
@@ -259,18 +309,16 @@ def tune(quoit, options):
     places, cache_bytes = find_places()
     most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 16
     memory = options.memory or max(min(cache_bytes, most), 2 * SIZES[-1])
-    if memory < cache_bytes:
+    if memory < cache_bytes and not options.json:
         print(f"buffers of {size_text(memory)} fit the last cache of {size_text(cache_bytes)}: \"cold\" is not quite cold")
     results, lost = measure(quoit, places, options, memory)
     table = {kind: choose(SIZES, METHODS, lambda bytes_, method, kind=kind: ratios(results, kind, bytes_, method))
              for kind in KINDS.values()}
-    print_table(results, table)
-    unrest = f"memcpy took {spread(results):.2f} times as long in its slowest of {PASSES} passes as in its quickest"
-    print(f"\nothers took up to {100 * lost:.0f} % of the processors; {unrest} (the middle one of all rows)")
-    if spread(results) > SPREAD_ALLOWED and not options.force and not options.dry_run:
-        raise Wrong(BUSY.format(unrest))
-    if not options.dry_run:
-        store(told, ["quoit paths 2", f"machine {told['machine']}", f"processor {told['processor']}"], table)
+    result = {"machine": told["machine"], "others": lost, "spread": spread(results), "rows": copy_rows(results, table)}
+    unrest = (f"others took up to {100 * lost:.0f} % of the processors; memcpy took {result['spread']:.2f} times as long in its slowest "
+              f"of {PASSES} passes as in its quickest")
+    finish(options, told, result, print_copies, unrest,
+           ["quoit paths 2", f"machine {told['machine']}", f"processor {told['processor']}"], table)
 
 
 # Between hosts
@@ -297,25 +345,35 @@ def run_collectives(quoit, places, hosts, collectives, method, run_seconds, fold
 def measure_hosts(quoit, options, hosts):
     """{collective: {method: [{bytes: ns} of each pass]}}"""
     results = {name: {method: [] for method in methods} for name, (_, methods) in COLLECTIVES.items()}
-    runs = [(together, method) for together in TOGETHER for method in COLLECTIVES[together[-1]][1]]
+    runs = PASSES * [(together, method) for together in TOGETHER for method in COLLECTIVES[together[-1]][1]]
+    progress = Progress(len(runs))
     with tempfile.TemporaryDirectory(prefix="quoit-tune-") as folder:
-        for together, method in PASSES * runs:
-            found = run_collectives(quoit, options.places, hosts, together, method, options.time / (PASSES * len(runs)), folder)
+        for together, method in runs:
+            progress.begin(", ".join(f"{name} {COLLECTIVES[name][1][method]}" for name in together if method in COLLECTIVES[name][1]))
+            found = run_collectives(quoit, options.places, hosts, together, method, options.time / len(runs), folder)
             for name, times in found.items():
                 results[name][method].append(times)
     return results
 
 
-def print_schedules(results, table):
-    for name, methods in results.items():
-        shown = COLLECTIVES[name][1]
-        print(f"{name:10} {'rule':>9}" + "".join(f" {shown[method]:>13}" for method in list(methods)[1:]) + "  schedule\n" +
-              " " * 18 + "us" + (len(methods) - 1) * f"{'x':>14}")
-        for at, size in enumerate(size for size in HOST_SIZES if size in methods["rule"][0]):
-            ns = {method: min(one.get(size, math.inf) for one in passes) for method, passes in methods.items()}
-            others = "".join(f" {ns['rule'] / ns[method]:13.2f}" if math.isfinite(ns[method]) else f" {'-':>13}"
-                             for method in list(methods)[1:])
-            print(f"{size_text(size):10} {ns['rule'] / 1000:9.1f}{others}  {table[name][at]}")
+def schedule_rows(results, table):
+    """A row for each collective and size, with the time of each schedule by its name; an exchange's bytes are of all hosts."""
+    return [{"collective": name, "bytes": size,
+             "ns": {COLLECTIVES[name][1][method]: quickest(passes, size) for method, passes in methods.items()},
+             "chosen": table[name][HOST_SIZES.index(size)]}
+            for name, methods in results.items() for size in HOST_SIZES if size in methods["rule"][0]]
+
+
+def print_schedules(rows):
+    last = None
+    for row in rows:
+        first, *others = row["ns"].values()
+        if row["collective"] != last:
+            print(f"{row['collective']:10} {'rule':>9}" + "".join(f" {name:>13}" for name in list(row["ns"])[1:]) +
+                  "  schedule\n" + " " * 18 + "us" + len(others) * f"{'x':>14}")
+        last = row["collective"]
+        print(f"{size_text(row['bytes']):10} {first / 1000:9.1f}" + "".join(ratio_text(first, ns, 13) for ns in others) +
+              f"  {row['chosen']}")
 
 
 def tune_hosts(quoit, options):
@@ -330,17 +388,13 @@ def tune_hosts(quoit, options):
         chosen = choose(HOST_SIZES, list(methods), lambda size, method, methods=methods: [
             rule[size] / other[size] for rule, other in zip(methods["rule"], methods[method]) if size in other])
         table[name] = [COLLECTIVES[name][1][method] for method in chosen]
-    print_schedules(results, table)
     unrest = statistics.median(max(one) / min(one) for methods in results.values()
                                for one in zip(*(times.values() for times in methods["rule"])))
-    unrest_text = f"the rules took {unrest:.2f} times as long in their slowest of {PASSES} passes as in their quickest"
-    print(f"\n{unrest_text} (the middle one of all rows)")
-    if options.dry_run:
-        return
-    if unrest > SPREAD_ALLOWED and not options.force:
-        raise Wrong(BUSY.format(unrest_text))
-    head = ["quoit schedules 1", f"hosts {told['hosts']}", f"network {told['network']}", f"digest {told['digest']}"]
-    store(told, head, {name: schedules[1:] for name, schedules in table.items()})
+    finish(options, told,
+           {"hosts": told["hosts"], "network": told["network"], "spread": unrest, "rows": schedule_rows(results, table)},
+           print_schedules, f"the rules took {unrest:.2f} times as long in their slowest of {PASSES} passes as in their quickest",
+           ["quoit schedules 1", f"hosts {told['hosts']}", f"network {told['network']}", f"digest {told['digest']}"],
+           {name: schedules[1:] for name, schedules in table.items()})
 
 
 def main():

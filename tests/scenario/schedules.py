@@ -185,8 +185,14 @@ class Jobs(Case):
         result = self.tune("--time", "100ms", "--force", slower=1.3)
         self.assertEqual((result.returncode, os.path.exists(told["file"]), result.stderr), (0, True, ""))
         os.unlink(told["file"])
-        result = self.tune("--time", "100ms", "--dry-run", slower=1.1)
+        result = self.tune("--time", "100ms", "--dry-run", "--json", slower=1.1)
         self.assertEqual((result.returncode, os.path.exists(told["file"]), result.stderr), (0, False, ""))
+        found = json.loads(result.stdout)
+        self.assertEqual((found["hosts"], found["network"], found["stored"], round(found["spread"], 3)), (3, self.driver, None, 1.1))
+        self.assertEqual([row["chosen"] for row in found["rows"] if row["collective"] == "reduce" and row["bytes"] > 4096],
+                         TUNED["reduce"][:8])
+        self.assertEqual(found["rows"][0], {"collective": "broadcast", "bytes": 4096, "chosen": "tree",
+                                            "ns": {"rule": 104e3, "around": 104e3, "tree": 0.8 * 104e3}})
         result = self.quoit("tune", "--hosts", 2, "--network", "pigeons", "--time", "100ms")
         self.assertEqual((result.returncode, result.stdout), (1, ""), result.stderr)
         self.assertRegex(result.stderr, r"\Aquoit tune: .*pigeons")
