@@ -21,6 +21,7 @@ void quoit_map_put_in(void *base, uint64_t bytes);
 /* Allocates the memory of [from, to) of a file mapped shared and writable at `base`, a multiple of
  * QUOIT_HUGE_PAGE_BYTES both in address and in file offset. Huge pages are used for every whole one that ends in the
  * range, even if it starts before it, so a region that grows in small steps gets them too. Contents are preserved.
+ * A process that is killed meanwhile ends after a step of some megabytes.
  * Returns 0 or the errno of the refusal; part of the range may be allocated then. */
 QUOIT_MUST_USE int quoit_map_take(void *base, uint64_t from, uint64_t to);
 

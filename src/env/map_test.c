@@ -7,6 +7,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -15,11 +16,13 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#define LARGE_BYTES (512ull << 20)
 #define FILE_BYTES (4ull * QUOIT_HUGE_PAGE_BYTES + 3 * 4096)
 
 static unsigned char pattern(uint64_t at)
@@ -177,12 +180,41 @@ static void test_old_kernel(void **state)
     }
 }
 
+/* The signal comes once the child has computed for a tick, however busy the machine is: a small part of what it takes. */
+static void test_a_signal_ends_it(void **state)
+{
+    (void)state;
+    int fd = memfd_create("map-test", 0);
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, (off_t)LARGE_BYTES), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        const struct itimerval tick = {.it_value = {.tv_usec = 1}};
+        char *base = quoit_map_file(fd, LARGE_BYTES, PROT_READ | PROT_WRITE);
+        if (!base || setitimer(ITIMER_PROF, &tick, NULL) != 0)
+            _exit(1);
+        _exit(quoit_map_take(base, 0, LARGE_BYTES) == 0 ? 2 : 77);
+    }
+    int status;
+    struct stat stat;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(fstat(fd, &stat), 0);
+    close(fd);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+        skip(); /* too little memory */
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGPROF);
+    assert_true(stat.st_blocks * 512 < (blkcnt_t)(LARGE_BYTES / 2));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_map_is_aligned_and_whole),   cmocka_unit_test(test_refused_file_is_said),
         cmocka_unit_test(test_huge_pages_keep_every_byte), cmocka_unit_test(test_taken_is_there),
         cmocka_unit_test(test_closed_number_is_not_used),  cmocka_unit_test(test_old_kernel),
+        cmocka_unit_test(test_a_signal_ends_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
