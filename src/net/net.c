@@ -56,6 +56,7 @@ struct host {
     struct held *held; /* by sequence */
     uint8_t state;     /* enum host_state */
     bool is_heard;     /* it has said something */
+    bool is_self;      /* this end: nothing is to be heard of it */
     bool is_watched;   /* heartbeats go and come */
     bool is_awaited;   /* quoit_net_await() */
     bool is_asked;     /* it has sent ASK and got no answer yet */
@@ -144,12 +145,17 @@ static void on_broken(void *arg, uint32_t host)
     net->has_broken = true;
 }
 
+/* Others, and this end if it is connected to itself. */
+static bool may_send(const struct quoit_net *net, uint32_t host)
+{
+    return host < end_count(net) && (host != net->config.host || net->hosts[host].is_self);
+}
+
 /* Whether the message is of a host of this job. A peer can send anything. */
 static bool is_ours(struct quoit_net *net, const struct message_header *header, uint32_t bytes)
 {
     if (bytes < sizeof *header || header->version != QUOIT_NET_DRIVER_VERSION || header->tag != net->config.tag ||
-        header->host >= end_count(net) || header->host == net->config.host || header->kind == 0 ||
-        header->kind >= MESSAGE_KIND_COUNT ||
+        !may_send(net, header->host) || header->kind == 0 || header->kind >= MESSAGE_KIND_COUNT ||
         (header->host >= net->config.host_count && header->kind != MESSAGE_PAYLOAD && header->kind != MESSAGE_GUEST)) {
         if (net->dropped_count++ == 0)
             quoit_log(QUOIT_LOG_WARN, "net: dropped %u bytes that are no message of this job", bytes);
@@ -207,7 +213,8 @@ static void take_loss(struct quoit_net *net, const void *payload, uint32_t bytes
     if (bytes != sizeof loss)
         return;
     memcpy(&loss, payload, sizeof loss);
-    if (loss.host < net->config.host_count && net->hosts[loss.host].state == HOST_CONNECTED)
+    if (loss.host < net->config.host_count && net->hosts[loss.host].state == HOST_CONNECTED &&
+        !net->hosts[loss.host].is_self)
         lose(net, loss.host, loss.status == QUOIT_TIMEOUT ? QUOIT_TIMEOUT : QUOIT_GONE);
 }
 
@@ -354,14 +361,14 @@ static bool watches(const struct quoit_net *net, uint32_t host_index)
 {
     const uint32_t count = net->config.host_count;
     uint32_t ahead = (host_index + count - net->config.host) % count, behind = count - ahead;
-    return !net->config.is_guest &&
+    return !net->config.is_guest && ahead != 0 &&
            (count <= WATCH_ALL_HOSTS || (ahead & (ahead - 1)) == 0 || (behind & (behind - 1)) == 0);
 }
 
 /* Whether the end wants to hear from the host. */
 static bool is_expected(const struct host *host)
 {
-    return host->is_watched || host->is_awaited || host->outstanding_count > 0;
+    return !host->is_self && (host->is_watched || host->is_awaited || host->outstanding_count > 0);
 }
 
 /* Before the host is awaited, or a put or get begins: its silence counts from now on. */
@@ -596,7 +603,7 @@ const struct quoit_net_address *quoit_net_address(const struct quoit_net *net)
 enum quoit_status quoit_net_connect(struct quoit_net *net, uint32_t host_index, const struct quoit_net_address *address)
 {
     quoit_assert(host_index < net->config.host_count);
-    quoit_assert(host_index != net->config.host);
+    quoit_assert(host_index != net->config.host || !net->config.is_guest);
     struct host *host = &net->hosts[host_index];
     quoit_assert(host->state == HOST_UNKNOWN);
     if (address->bytes == 0 || address->bytes > QUOIT_NET_ADDRESS_BYTES_MAX)
@@ -607,6 +614,7 @@ enum quoit_status quoit_net_connect(struct quoit_net *net, uint32_t host_index, 
     net->now_ns = quoit_clock_now_ns();
     host->heard_ns = net->now_ns;
     host->state = HOST_CONNECTED;
+    host->is_self = host_index == net->config.host;
     host->is_watched = watches(net, host_index);
     net->unheard_count += !host->is_heard && host->is_watched;
     return QUOIT_OK;

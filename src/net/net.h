@@ -12,6 +12,9 @@
  * among them nor against messages; but what is done is in memory before a message that is sent afterwards arrives.
  * Progress: the network moves only while both hosts call quoit_net_progress(), unless limits say is_rdma.
  *
+ * Loopback: a host's end may connect to itself. What it sends, puts and gets then goes through the library as to any
+ * other host. Nobody watches it: such an end is lost by its connection alone.
+ *
  * Guests: an end of a process beside the one that owns the host's end. It puts and gets, and sends no heartbeats; it
  * loses a host only when its connection breaks. Where limits say takes_guests, a guest also sends messages to hosts that
  * allow it (guest_count), and they to it: there guest G is host host_count + G, from its first message on. It is lost

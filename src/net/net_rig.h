@@ -51,6 +51,7 @@ struct rig {
     bool has_two_tags; /* of jobs: even hosts do not know odd ones */
     bool stays;        /* hosts do not leave at the end: they must have died, or be lost */
     bool rushes;       /* hosts run as soon as they have connected themselves */
+    bool has_loopback; /* each host is connected to itself, too */
     struct rig_board *board;
     uint32_t barrier_count;
     struct quoit_net *net;
@@ -229,7 +230,7 @@ static inline void rig_open(struct rig *rig)
 static inline void rig_connect(struct rig *rig)
 {
     for (uint32_t host = 0; host < rig->host_count; host++) {
-        if (host == rig->host)
+        if (host == rig->host && !rig->has_loopback)
             continue;
         must(quoit_net_connect(rig->net, host, &rig->board->addresses[host]) == QUOIT_OK);
         must(quoit_net_attach(rig->net, host, &rig->board->keys[host], &rig->windows[host]) == QUOIT_OK);

@@ -561,6 +561,56 @@ static void report(const struct side *from, struct side *to, uint32_t index)
     quoit_net_progress(to->net);
 }
 
+/* What it sends to itself is reported, unlike to an end that is not, and nobody waits for a word of it: when the others
+ * are lost it is not, even if it awaits itself. */
+static void test_an_end_that_is_connected_to_itself(void **state)
+{
+    const struct quoit_net_address address = {.bytes = 1};
+    struct side side, other;
+    uint64_t word = 0;
+    (void)state;
+    open_side_with_limits(&side, 0, SHORT_NS, 0);
+    open_side(&other, 0);
+    assert_int_equal(quoit_net_connect(side.net, 0, &address), QUOIT_OK);
+    assert_int_equal(quoit_net_send(side.net, 0, &word, sizeof word), QUOIT_OK);
+    report(&side, &other, 0);
+    assert_int_equal(other.heard_count, 0);
+    report(&side, &side, 0);
+    assert_int_equal(side.heard_count, 1);
+    quoit_net_await(side.net, 0, true);
+    uint64_t begin_ns = quoit_clock_now_ns();
+    while ((side.lost_mask & 7u << 1) != 7u << 1 || quoit_clock_now_ns() - begin_ns < 10 * SHORT_NS)
+        progress_alone(&side);
+    assert_int_equal(side.lost_mask, 7u << 1);
+    quoit_net_close(side.net);
+    quoit_net_close(other.net);
+}
+
+/* Another end says that it has lost this one; a connection to itself that breaks is a loss. */
+static void test_who_loses_an_end_that_is_connected_to_itself(void **state)
+{
+    const struct quoit_net_address address = {.bytes = 1};
+    struct side side, other;
+    (void)state;
+    open_side(&side, 0);
+    open_side(&other, 1);
+    assert_int_equal(quoit_net_connect(side.net, 0, &address), QUOIT_OK);
+    other.fake->dead_mask = ~(1u << 2); /* it speaks to host 2 alone, and host 0 hears what that hears */
+    other.fake->break_mask = 1u << 0;
+    quoit_net_progress(other.net); /* sends a heartbeat, */
+    quoit_net_progress(other.net); /* and the loss of host 0 */
+    assert_int_equal(other.lost_mask & 1, 1);
+    assert_in_range(other.fake->sent_count, 2, SENT_MAX);
+    report(&other, &side, 0);
+    report(&other, &side, 1);
+    assert_int_equal(side.lost_mask, 0);
+    side.fake->break_mask = 1u << 0;
+    quoit_net_progress(side.net);
+    assert_int_equal(side.lost_mask, 1u << 0);
+    quoit_net_close(side.net);
+    quoit_net_close(other.net);
+}
+
 #define SHUFFLE_COUNT 200u
 
 static void test_messages_in_any_order(void **state)
@@ -635,6 +685,8 @@ int main(void)
         cmocka_unit_test(test_a_host_that_has_not_spoken_yet),
         cmocka_unit_test(test_an_end_that_was_held_up_once),
         cmocka_unit_test(test_an_end_that_is_held_up_again_and_again),
+        cmocka_unit_test(test_an_end_that_is_connected_to_itself),
+        cmocka_unit_test(test_who_loses_an_end_that_is_connected_to_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
