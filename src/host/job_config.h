@@ -49,7 +49,8 @@ struct quoit_job_config {
     uint8_t barrier;      /* enum quoit_barrier_kind */
     uint8_t payload;      /* enum quoit_payload_kind */
     uint8_t direct_puts;  /* enum quoit_direct_puts */
-    uint8_t unused[4];
+    uint8_t has_loopback; /* 1: PEs of one host put and get through the network too, so a single host has one */
+    uint8_t unused[3];
     uint64_t data_bytes; /* globals and statics: the largest over all PEs, whole pages */
     uint64_t heap_bytes; /* the limit of each PE's symmetric heap, whole pages */
     /* Where hosts have numbers of PEs of their own (quoit_job_config_add_host()); all 0: equal blocks. A host without
@@ -71,10 +72,20 @@ struct quoit_host_range {
 /* The hosts that links join to this one, which is among them: a ring, on which the first host has position 0. A host
  * that only a network joins to others is alone in it. */
 struct quoit_host_range quoit_job_config_ring_of(const struct quoit_job_config *job, uint32_t host);
-/* Whether a network joins some hosts, or all. */
+/* Whether a proxy serves the PEs of each host. */
+static inline bool quoit_job_config_has_proxies(const struct quoit_job_config *job)
+{
+    return job->host_count > 1 || job->has_loopback;
+}
+/* Whether a network joins some hosts, or all, or the PEs of the only one. */
 static inline bool quoit_job_config_has_network(const struct quoit_job_config *job)
 {
-    return job->host_count > 1 && (job->protocol == QUOIT_PROTOCOL_NETWORK || job->ring_starts != 0);
+    return quoit_job_config_has_proxies(job) && (job->protocol == QUOIT_PROTOCOL_NETWORK || job->ring_starts != 0);
+}
+/* Whether a network is there for the loopback, if PEs use it. */
+static inline bool quoit_job_config_has_sound_loopback(const struct quoit_job_config *job)
+{
+    return !job->has_loopback || quoit_job_config_has_network(job);
 }
 /* Whether ring_starts is 0, or makes several rings of these hosts. */
 bool quoit_job_config_has_sound_rings(const struct quoit_job_config *job);

@@ -25,7 +25,7 @@ static bool config_is_sound(const struct quoit_job_config *job)
 {
     uint32_t lanes = job->lane_count;
     return job->host_count >= 1 && job->host_count <= QUOIT_RING_HOSTS_MAX && quoit_job_config_has_sound_places(job) &&
-           quoit_job_config_has_sound_rings(job) &&
+           quoit_job_config_has_sound_rings(job) && quoit_job_config_has_sound_loopback(job) &&
            lanes >= 1 && lanes <= QUOIT_LANES_MAX && (lanes & (lanes - 1)) == 0 &&
            job->slot_count >= QUOIT_RING_SLOTS_MIN && job->chunk_bytes >= 64 && job->chunk_bytes % 64 == 0 &&
            job->chunk_bytes <= QUOIT_CHUNK_BYTES_MAX && trace_is_sound(job->trace_count) &&
@@ -87,7 +87,7 @@ enum quoit_status quoit_layout_make(const struct quoit_job_config *job, uint32_t
         at = round_up(at + (layout->local_count + layout->lane_count) * quoit_trace_ring_bytes(job->trace_count),
                       PAGE_BYTES);
     layout->channels = layout->staging = at;
-    if (job->host_count > 1) {
+    if (quoit_job_config_has_proxies(job)) {
         uint64_t channel_count = (uint64_t)layout->local_count * layout->lane_count;
         layout->staging = round_up(at + channel_count * sizeof(struct quoit_channel), PAGE_BYTES);
         layout->messages = layout->staging + channel_count * QUOIT_REQUESTS_A_CHANNEL * job->chunk_bytes;

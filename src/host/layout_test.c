@@ -64,7 +64,7 @@ static void check_layout(struct ranges *ranges, const struct quoit_job_config *j
         add(ranges, (uint64_t)((char *)quoit_memory_pe(&layout, zero, local) - zero), sizeof(struct quoit_pe_shared),
             64);
         add(ranges, quoit_layout_segment(&layout, local), layout.segment_heap + job->heap_bytes, 2 << 20);
-        for (uint32_t lane = 0; lane < job->lane_count && job->host_count > 1; lane++) {
+        for (uint32_t lane = 0; lane < job->lane_count && quoit_job_config_has_proxies(job); lane++) {
             add(ranges, (uint64_t)((char *)quoit_memory_channel(&layout, zero, local, lane) - zero),
                 sizeof(struct quoit_channel), 64);
             for (uint32_t i = 0; i < QUOIT_REQUESTS_A_CHANNEL; i++)
@@ -275,6 +275,42 @@ static void test_bad_rings_are_refused(void **state)
         assert_int_equal(quoit_layout_make(&bad[i], 0, &layout), QUOIT_INVALID);
 }
 
+/* With a loopback a single host has what several have, but links; and there is none without a network. */
+static void test_a_host_with_a_loopback(void **state)
+{
+    (void)state;
+    struct quoit_job_config job = {.host_count = 1,
+                                   .pe_count = 3,
+                                   .lane_count = 1,
+                                   .slot_count = 2,
+                                   .chunk_bytes = 64,
+                                   .protocol = QUOIT_PROTOCOL_NETWORK,
+                                   .has_loopback = true};
+    struct ranges *ranges = malloc(sizeof *ranges);
+    struct quoit_layout layout;
+    check_layout(ranges, &job, 0);
+    free(ranges);
+    assert_true(quoit_job_config_has_proxies(&job));
+    assert_true(quoit_job_config_has_network(&job));
+    assert_int_equal(quoit_layout_make(&job, 0, &layout), QUOIT_OK);
+    assert_int_equal(layout.lane_count, 1);
+    assert_int_equal(layout.link_lane_count, 0);
+    assert_int_equal(layout.slots_bytes, 0);
+    assert_false(quoit_layout_has_links(&layout));
+    job.has_loopback = false;
+    assert_false(quoit_job_config_has_proxies(&job));
+    assert_int_equal(quoit_layout_make(&job, 0, &layout), QUOIT_OK);
+    assert_int_equal(layout.link_lane_count, 1); /* as the config says; nobody opens it */
+    job.has_loopback = true;
+    job.protocol = QUOIT_PROTOCOL_QUEUE;
+    assert_int_equal(quoit_layout_make(&job, 0, &layout), QUOIT_INVALID);
+    job.host_count = 2;
+    assert_int_equal(quoit_layout_make(&job, 0, &layout), QUOIT_INVALID);
+    job.host_count = 3;
+    job.ring_starts = 5;
+    assert_int_equal(quoit_layout_make(&job, 0, &layout), QUOIT_OK);
+}
+
 static void test_bad_configs_are_refused(void **state)
 {
     (void)state;
@@ -349,6 +385,7 @@ int main(void)
         cmocka_unit_test(test_pes_lie_where_they_are_placed),
         cmocka_unit_test(test_rings_of_a_job),
         cmocka_unit_test(test_bad_rings_are_refused),
+        cmocka_unit_test(test_a_host_with_a_loopback),
         cmocka_unit_test(test_bad_configs_are_refused),
         cmocka_unit_test(test_hosts_are_added),
         cmocka_unit_test(test_there_are_so_many_hosts_and_rows),

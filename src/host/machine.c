@@ -13,7 +13,7 @@ struct quoit_machine quoit_machine_with(const struct quoit_job_config *job, uint
                                         uint32_t core_count)
 {
     uint32_t lanes_a_host = job->lane_count + (job->ring_starts != 0);
-    uint32_t lane_count = job->host_count > 1 ? lanes_a_host * host_count : 0;
+    uint32_t lane_count = quoit_job_config_has_proxies(job) ? lanes_a_host * host_count : 0;
     return (struct quoit_machine){.policy = quoit_wait_policy_for(pe_count + lane_count, core_count),
                                   .pe_count = pe_count,
                                   .core_count = core_count};

@@ -188,7 +188,7 @@ enum quoit_status quoit_lane_take_request(struct quoit_lane *lane, uint32_t loca
     struct quoit_frame frame = request->frame;
     uint64_t data_offset = request->data_offset;
     uint32_t dest_host = frame.dest_host - lane->hosts.first;
-    if (dest_host >= lane->hosts.count || dest_host == lane->host)
+    if (dest_host >= lane->hosts.count)
         goto refuse;
     frame.dest_host = (uint16_t)dest_host;
     frame.source_host = (uint16_t)lane->host;

@@ -115,7 +115,9 @@ static inline struct quoit_frame_limits quoit_lane_limits(const struct quoit_lan
     return (struct quoit_frame_limits){.host_count = lane->hosts.count,
                                        .chunk_bytes = lane->layout->job.chunk_bytes,
                                        .segment_bytes = lane->layout->segment_stride,
-                                       .pe_counts = lane->pe_counts};
+                                       .pe_counts = lane->pe_counts,
+                                       .has_loopback = lane->layout->job.has_loopback &&
+                                                       lane->index == lane->layout->link_lane_count};
 }
 static inline bool quoit_lane_is_stopping(const struct quoit_lane *lane)
 {

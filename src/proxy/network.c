@@ -49,7 +49,7 @@ struct open {
     struct quoit_frame frame; /* dest_host; PUT: what follows it */
 };
 
-/* Of one other host. */
+/* Of one other host, or of this one, to which frames go and from which they come. */
 struct flow {
     char *out; /* frames that no message has taken yet, from out_head to out_tail */
     uint64_t out_head, out_tail, out_bytes;

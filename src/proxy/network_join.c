@@ -109,7 +109,7 @@ enum quoit_status quoit_network_join(struct quoit_lane *lane, struct quoit_net *
     if (contacts && !config->exchange(config->arg, &own, sizeof own, contacts))
         status = QUOIT_TIMEOUT;
     for (uint32_t host = 0; host < host_count && status == QUOIT_OK; host++)
-        if (host != layout->host)
+        if (host != layout->host || layout->job.has_loopback)
             status = meet_host(lane, net, host, &own, &contacts[host], &reaches_out[host]);
     if (status == QUOIT_OK) {
         share_machine(lane, contacts);

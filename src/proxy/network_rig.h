@@ -41,7 +41,8 @@ struct quoit_net {
     bool has_left, is_closed;
     _Alignas(8) char coming[MESSAGE_BYTES]; /* for the next progress */
     uint32_t coming_bytes;                  /* 0: nothing */
-    uint32_t coming_from;                   /* 0: host 1, else that host or guest */
+    uint32_t coming_from;                   /* 0: host 1, or the own one if that is_looped, else that host or guest */
+    bool is_looped;                         /* all is of the own host, not of host 1 */
     uint32_t sent_to;                       /* the last message */
 };
 struct quoit_net_region {
@@ -66,6 +67,11 @@ struct world {
     uint64_t until_ns;
 };
 static struct world *world_of_net; /* quoit_net_open() has no handle */
+
+static inline uint32_t other_host(const struct quoit_net *net)
+{
+    return net->is_looped ? 0 : 1;
+}
 
 enum quoit_status quoit_net_open(const struct quoit_net_config *config, struct quoit_net **net_out,
                                  char problem[QUOIT_NET_PROBLEM_BYTES])
@@ -157,7 +163,7 @@ enum quoit_status quoit_net_get(struct quoit_net *net, const struct quoit_net_wi
 
 enum quoit_status quoit_net_send(struct quoit_net *net, uint32_t host, const void *payload, uint32_t bytes)
 {
-    assert_in_range(host, 1, 1 + net->config.guest_count);
+    assert_in_range(host, !net->is_looped, 1 + net->config.guest_count);
     assert_in_range(bytes, 1, MESSAGE_BYTES);
     net->sent_to = host;
     memcpy(net->sent, payload, bytes);
@@ -168,7 +174,7 @@ enum quoit_status quoit_net_send(struct quoit_net *net, uint32_t host, const voi
 
 void quoit_net_await(struct quoit_net *net, uint32_t host, bool is_awaited)
 {
-    assert_int_equal(host, 1);
+    assert_int_equal(host, other_host(net));
     assert_int_not_equal(net->is_awaited, is_awaited);
     net->is_awaited = is_awaited;
 }
@@ -180,9 +186,10 @@ uint32_t quoit_net_progress(struct quoit_net *net)
     net->coming_bytes = 0;
     net->is_put_done = false;
     if (is_put_done)
-        net->config.on_done(net->config.arg, 1, net->put_cookie, QUOIT_OK);
+        net->config.on_done(net->config.arg, other_host(net), net->put_cookie, QUOIT_OK);
     if (bytes)
-        net->config.on_message(net->config.arg, net->coming_from ? net->coming_from : 1, net->coming, bytes);
+        net->config.on_message(net->config.arg, net->coming_from ? net->coming_from : other_host(net), net->coming,
+                               bytes);
     return bytes != 0 || is_put_done;
 }
 
@@ -237,7 +244,7 @@ static inline void count_lost(void *arg, uint32_t host)
     world_of_net->lost_count++;
 }
 
-static inline void make_world(struct world *world)
+static inline void make_world_with(struct world *world, bool has_loopback)
 {
     const struct quoit_job_config job = {.host_count = 2,
                                          .pe_count = 4,
@@ -245,6 +252,7 @@ static inline void make_world(struct world *world)
                                          .slot_count = 2,
                                          .chunk_bytes = CHUNK_BYTES,
                                          .protocol = QUOIT_PROTOCOL_NETWORK,
+                                         .has_loopback = has_loopback,
                                          .heap_bytes = 4096};
     *world = (struct world){.wait_fd = -1};
     world_of_net = world;
@@ -255,6 +263,11 @@ static inline void make_world(struct world *world)
     world->network = (struct quoit_lane_network){.exchange = exchange, .on_lost = count_lost};
     world->group = (struct quoit_lane_group){
         .layout = &world->layout, .memory = world->memory, .network = &world->network, .engine = &quoit_network_engine};
+}
+
+static inline void make_world(struct world *world)
+{
+    make_world_with(world, false);
 }
 
 static inline void free_world(struct world *world)
@@ -284,7 +297,7 @@ static inline void submit(struct world *world, uint32_t local, struct quoit_fram
     struct quoit_channel *channel = quoit_memory_channel(&world->layout, world->memory, local, 0);
     uint32_t tail = atomic_load(&channel->submit_tail);
     assert_in_range(tail, 0, QUOIT_REQUESTS_A_CHANNEL - 1);
-    frame.dest_host = 1;
+    frame.dest_host = (uint16_t)other_host(&world->net);
     frame.offset = world->layout.segment_heap;
     channel->requests[tail] =
         (struct quoit_request){.frame = frame, .data_offset = quoit_layout_staging(&world->layout, local, 0, tail)};

@@ -440,6 +440,52 @@ static void test_a_put_that_is_refused(void **state)
     }
 }
 
+/* What the lane has sent last comes to itself. */
+static void hand_back(struct world *world)
+{
+    memcpy(world->net.coming, world->net.sent, world->net.sent_bytes);
+    world->net.coming_bytes = world->net.sent_bytes;
+    step(world);
+    assert_int_equal(world->lane.status, QUOIT_OK);
+}
+
+/* With a loopback a put from one PE to the other leaves, comes back, is executed and acknowledged. Without one no PE
+ * may ask for that. */
+static void test_a_put_to_the_own_host(void **state)
+{
+    struct world world;
+    (void)state;
+    make_world_with(&world, true);
+    assert_int_equal(quoit_lane_open(&world.lane, &world.group, 0), QUOIT_OK);
+    world.net.is_looped = true;
+    memset(buffer_of(&world), 'p', WORD_BYTES);
+    submit(&world, 0, (struct quoit_frame){.kind = QUOIT_FRAME_PUT, .bytes = WORD_BYTES, .dest_pe = 1});
+    step(&world);
+    assert_int_equal(world.lane.status, QUOIT_OK);
+    assert_int_equal(world.net.sent_to, 0);
+    assert_int_equal(world.net.sent_count, 1);
+    assert_int_equal(sent_frame(&world, 0).kind, QUOIT_FRAME_PUT);
+    assert_int_equal(heap_word(&world, 1, 0), 0);
+    hand_back(&world);
+    assert_int_equal(heap_word(&world, 0, 0), 0);
+    assert_int_equal(heap_word(&world, 1, 0), 0x7070707070707070);
+    assert_int_equal(world.net.sent_count, 2);
+    assert_int_equal(sent_frame(&world, 0).kind, QUOIT_FRAME_ACK);
+    assert_int_equal(atomic_load(&channel_of(&world)->complete_tail), 0);
+    hand_back(&world);
+    assert_int_equal(atomic_load(&channel_of(&world)->complete_tail), 1);
+    assert_true(quoit_lane_is_quiescent(&world.lane));
+    close_world(&world);
+
+    open_world(&world);
+    world.net.is_looped = true;
+    submit_put(&world, 0, WORD_BYTES, 0);
+    step(&world);
+    assert_int_equal(world.lane.status, QUOIT_INVALID);
+    assert_int_equal(world.net.sent_count, 0);
+    close_world(&world);
+}
+
 static void test_an_acknowledgement_does_not_go_back(void **state)
 {
     struct world world;
@@ -816,6 +862,7 @@ int main(void)
         cmocka_unit_test(test_a_put_behind_a_fence_waits),
         cmocka_unit_test(test_a_large_put_with_a_signal),
         cmocka_unit_test(test_a_put_that_is_refused),
+        cmocka_unit_test(test_a_put_to_the_own_host),
         cmocka_unit_test(test_an_acknowledgement_does_not_go_back),
         cmocka_unit_test(test_a_request_is_acknowledged_once),
         cmocka_unit_test(test_a_patient_acknowledgement_travels_in_company),

@@ -119,7 +119,7 @@ enum quoit_status quoit_frame_check(const struct quoit_frame *frame, enum quoit_
         return QUOIT_INVALID;
     if (frame->source_host >= limits->host_count || frame->dest_host >= limits->host_count)
         return QUOIT_INVALID;
-    if (frame->source_host == frame->dest_host)
+    if (frame->source_host == frame->dest_host && !limits->has_loopback)
         return QUOIT_INVALID;
     if (quoit_frame_is_of_pes(frame->kind) && (frame->source_pe >= limits->pe_counts[frame->source_host] ||
                                                frame->dest_pe >= limits->pe_counts[frame->dest_host]))

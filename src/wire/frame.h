@@ -11,6 +11,7 @@
 #ifndef QUOIT_WIRE_FRAME_H
 #define QUOIT_WIRE_FRAME_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/status.h"
@@ -173,11 +174,12 @@ struct quoit_frame_limits {
     uint32_t chunk_bytes;
     uint64_t segment_bytes;    /* of one PE's symmetric segment */
     const uint32_t *pe_counts; /* PEs of each host */
+    bool has_loopback;         /* a host sends frames to itself, too */
 };
 
 /* OK, or INVALID if any field is outside what `class` and the limits allow (kind, hosts, PEs, chunk, range of offset
- * and bytes, stride range, amo size and alignment, flags). Source and destination host must differ. Fields that a kind
- * does not use are ignored; sequence, token and flow_sequence are checked by the ring. */
+ * and bytes, stride range, amo size and alignment, flags). Source and destination host must differ, unless there is a
+ * loopback. Fields that a kind does not use are ignored; sequence, token and flow_sequence are checked by the ring. */
 QUOIT_MUST_USE enum quoit_status quoit_frame_check(const struct quoit_frame *frame, enum quoit_class class,
                                                    const struct quoit_frame_limits *limits);
 /* The same for the puts in the payload of a PUT_MANY that quoit_frame_check() has accepted: each is whole, and inside
