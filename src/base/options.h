@@ -141,11 +141,12 @@ enum quoit_option_type {
       "symmetric memory in core files of PEs, beside the program's variables",                                         \
       "heap: the used part of the PE's own heap. none: none of it. A core file never has memory of other PEs or of "   \
       "the library.")                                                                                                  \
-    X(PATH, "path", "QUOIT_PATH", STRING, "auto", "auto|memcpy|movsb|stream|cma", 0, 0, MEMORY, PE,                    \
+    X(PATH, "path", "QUOIT_PATH", STRING, "auto", "auto|memcpy|movsb|stream|cma|network", 0, 0, MEMORY, PE,            \
       "method of copying between PEs of one host",                                                                     \
       "auto: by size and kind of buffer, as measured by quoit tune on this machine, or as built in; quoit info paths " \
-      "prints it. The others force one method: the C library's memcpy, rep movsb, non-temporal stores, or "            \
-      "process_vm_readv and process_vm_writev, which the kernel must allow. Single elements of a strided transfer, "   \
+      "prints it. The others force one method: the C library's memcpy, rep movsb, non-temporal stores, "               \
+      "process_vm_readv and process_vm_writev, which the kernel must allow, or the loopback of the network that "      \
+      "--network names (auto where it names none), through the proxy. Single elements of a strided transfer, "         \
       "atomics and collectives always use the mapping.")                                                               \
     X(LANES, "lanes", "QUOIT_LANES", UINT, "2", "N", 1, 8, RING, JOB, "lanes of each link: 1, 2, 4 or 8",              \
       "A lane is a queue pair with a service thread of its own on each host.")                                         \

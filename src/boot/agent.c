@@ -364,6 +364,7 @@ static void make_memory(struct agent *agent)
         job = quoit_boot_one_host(agent->count, agent->data_bytes, heap_bytes);
     } else {
         bool is_placed = quoit_hosts_configure(agent->hosts, &job);
+        job.has_loopback = host->network.has_loopback;
         quoit_assert(is_placed); /* the member has tried it */
     }
     if (quoit_boot_make_memory(host, &job, agent->host_index) != QUOIT_OK)

@@ -26,6 +26,7 @@ struct quoit_boot_network {
     uint64_t link_timeout_ns;
     uint64_t link_limit_ns;
     uint32_t log_level;
+    bool has_loopback; /* PEs of one host put and get through the network, too */
 };
 
 struct quoit_boot {

@@ -159,7 +159,8 @@ static void describe_transport(const struct quoit_info *info, const struct quoit
     if (host - ring.first >= ring.count)
         snprintf(text_out, bytes, "network: by the proxies to host %u", host);
     else if (hops == 0)
-        snprintf(text_out, bytes, "local: mapped memory of host %u", host);
+        snprintf(text_out, bytes, "local: mapped memory of host %u%s", host,
+                 info->paths->is_network ? "; puts and gets by the network's loopback" : "");
     else if (is_direct)
         snprintf(text_out, bytes, "direct: puts through the window into host %u", host);
     else
@@ -207,7 +208,7 @@ static void put_paths_of(struct writer *writer, const struct quoit_paths *paths,
             snprintf(name, sizeof name, "%s up to %s", quoit_buffer_kind_name(kind), size);
         else
             snprintf(name, sizeof name, "%s%s", quoit_buffer_kind_name(kind), last);
-        put_row(writer, name, "%s", quoit_copy_method_name(method));
+        put_row(writer, name, "%s", paths->is_network ? QUOIT_PATHS_NETWORK : quoit_copy_method_name(method));
         last = " all larger";
     }
 }

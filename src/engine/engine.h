@@ -53,7 +53,8 @@ struct quoit_peer {
 /* One context's outstanding work with engine `ring`. A zeroed struct is a valid start. */
 struct quoit_ring_context {
     _Atomic uint64_t outstanding_count; /* requests submitted to the proxy and not yet reaped */
-    _Atomic uint64_t relayed_count;     /* of them: to direct peers, where a later direct put could overtake them */
+    _Atomic uint64_t relayed_count;     /* of them: to direct peers, or through the loopback, where what a PE does by
+                                         * itself later could overtake them */
     _Atomic uint64_t off_lane_count;    /* of them: on other lanes than the one that keeps order */
     _Atomic uint64_t guest_put_count;   /* puts over the PE's own end of a network that are not known to have arrived */
     _Atomic uint64_t guest_frame_count; /* and frames */

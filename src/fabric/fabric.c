@@ -15,6 +15,8 @@ void quoit_context_init(struct quoit_context *context, uint32_t salt)
 
 _Static_assert(QUOIT_ENGINES_MAX >= 2, "local and ring");
 
+#define ENGINE_OF_OTHER_HOSTS 1u /* its index, once it is open */
+
 /* In order of preference. */
 static enum quoit_status open_engines(struct quoit_fabric *fabric, const struct quoit_fabric_config *config)
 {
@@ -23,7 +25,7 @@ static enum quoit_status open_engines(struct quoit_fabric *fabric, const struct 
     if (status != QUOIT_OK)
         return status;
     self->engine_count++;
-    if (self->layout.job.host_count == 1)
+    if (!quoit_job_config_has_proxies(&self->layout.job))
         return QUOIT_OK;
     status = quoit_engine_ring_open(self, config->ports, config->guest_use, &self->engines[self->engine_count]);
     if (status == QUOIT_OK)
@@ -31,17 +33,39 @@ static enum quoit_status open_engines(struct quoit_fabric *fabric, const struct 
     return status;
 }
 
-static void choose(struct quoit_fabric *fabric, uint32_t pe, struct quoit_peer *peer)
+/* From engine `first` on. */
+static void choose(struct quoit_fabric *fabric, uint32_t pe, uint32_t first, struct quoit_peer *peer)
 {
     const struct quoit_self *self = &fabric->self;
     const struct quoit_job_config *job = &self->layout.job;
     peer->pe = pe;
     peer->host = (uint16_t)quoit_job_config_host_of_pe(job, pe);
     peer->local = (uint16_t)(pe - quoit_job_config_first_pe(job, peer->host));
-    for (uint32_t i = 0; i < self->engine_count && !peer->engine; i++)
+    for (uint32_t i = first; i < self->engine_count && !peer->engine; i++)
         if (self->engines[i]->ops->connect(self->engines[i], peer))
             peer->engine = self->engines[i];
     quoit_assert(peer->engine);
+}
+
+/* Once the peers are chosen. With --path network the engine of other hosts carries what is put to and got from PEs of
+ * the own one, too. */
+static enum quoit_status choose_carriers(struct quoit_fabric *fabric, const struct quoit_paths *paths)
+{
+    const struct quoit_self *self = &fabric->self;
+    const struct quoit_layout *layout = &self->layout;
+    fabric->carriers = fabric->peers;
+    if (!paths->is_network)
+        return QUOIT_OK;
+    quoit_assert(layout->job.has_loopback);
+    fabric->carriers = calloc(self->pe_count, sizeof *fabric->carriers);
+    if (!fabric->carriers)
+        return QUOIT_NO_MEMORY;
+    memcpy(fabric->carriers, fabric->peers, self->pe_count * sizeof *fabric->carriers);
+    for (uint32_t pe = layout->first_pe; pe < layout->first_pe + layout->local_count; pe++) {
+        fabric->carriers[pe] = (struct quoit_peer){0};
+        choose(fabric, pe, ENGINE_OF_OTHER_HOSTS, &fabric->carriers[pe]);
+    }
+    return QUOIT_OK;
 }
 
 enum quoit_status quoit_fabric_open(const struct quoit_fabric_config *config, struct quoit_fabric **fabric_out)
@@ -61,7 +85,10 @@ enum quoit_status quoit_fabric_open(const struct quoit_fabric_config *config, st
     if (status != QUOIT_OK)
         goto close_fabric;
     for (uint32_t pe = 0; pe < self->pe_count; pe++)
-        choose(fabric, pe, &fabric->peers[pe]);
+        choose(fabric, pe, 0, &fabric->peers[pe]);
+    status = choose_carriers(fabric, &config->paths);
+    if (status != QUOIT_OK)
+        goto close_fabric;
     atomic_store_explicit(&self->shared->pid, (uint32_t)getpid(), memory_order_relaxed);
     *fabric_out = fabric;
     return QUOIT_OK;
@@ -78,6 +105,8 @@ void quoit_fabric_close(struct quoit_fabric *fabric)
     atomic_store_explicit(&fabric->self.shared->pid, 0, memory_order_relaxed);
     for (uint32_t i = 0; i < fabric->self.engine_count; i++)
         fabric->self.engines[i]->ops->close(fabric->self.engines[i]);
+    if (fabric->carriers != fabric->peers)
+        free(fabric->carriers);
     free(fabric->peers);
     free(fabric);
 }
@@ -93,28 +122,28 @@ struct quoit_engine *quoit_fabric_engine(const struct quoit_fabric *fabric, cons
 void quoit_fabric_put(struct quoit_fabric *fabric, struct quoit_context *context, uint64_t offset, const void *source,
                       size_t bytes, uint32_t pe)
 {
-    const struct quoit_peer *peer = &fabric->peers[pe];
+    const struct quoit_peer *peer = &fabric->carriers[pe];
     peer->engine->ops->put(context, peer, offset, source, bytes, false);
 }
 
 void quoit_fabric_put_nbi(struct quoit_fabric *fabric, struct quoit_context *context, uint64_t offset,
                           const void *source, size_t bytes, uint32_t pe)
 {
-    const struct quoit_peer *peer = &fabric->peers[pe];
+    const struct quoit_peer *peer = &fabric->carriers[pe];
     peer->engine->ops->put(context, peer, offset, source, bytes, true);
 }
 
 void quoit_fabric_get(struct quoit_fabric *fabric, struct quoit_context *context, void *destination, uint64_t offset,
                       size_t bytes, uint32_t pe)
 {
-    const struct quoit_peer *peer = &fabric->peers[pe];
+    const struct quoit_peer *peer = &fabric->carriers[pe];
     peer->engine->ops->get(context, peer, destination, offset, bytes, false);
 }
 
 void quoit_fabric_get_nbi(struct quoit_fabric *fabric, struct quoit_context *context, void *destination,
                           uint64_t offset, size_t bytes, uint32_t pe)
 {
-    const struct quoit_peer *peer = &fabric->peers[pe];
+    const struct quoit_peer *peer = &fabric->carriers[pe];
     peer->engine->ops->get(context, peer, destination, offset, bytes, true);
 }
 
@@ -165,7 +194,7 @@ void quoit_fabric_put_signal(struct quoit_fabric *fabric, struct quoit_context *
                              const void *source, size_t bytes, const struct quoit_signal *signal, uint32_t pe,
                              bool is_nbi)
 {
-    const struct quoit_peer *peer = &fabric->peers[pe];
+    const struct quoit_peer *peer = &fabric->carriers[pe];
     peer->engine->ops->put_signal(context, peer, offset, source, bytes, signal, is_nbi);
 }
 

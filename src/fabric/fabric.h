@@ -20,6 +20,9 @@
 struct quoit_fabric {
     struct quoit_self self;
     struct quoit_peer *peers; /* [self.pe_count] */
+    /* The same of puts, gets and puts with a signal: with --path network those to PEs of the own host go another way
+     * than all else. May be `peers`. */
+    struct quoit_peer *carriers;
     struct quoit_context default_context;
 };
 

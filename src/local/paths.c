@@ -39,6 +39,14 @@ void quoit_paths_force(struct quoit_paths *paths, enum quoit_copy_method method)
     paths->source = QUOIT_PATHS_FORCED;
 }
 
+/* What the mapping serves beside it is memcpy's, but not inlined: that would serve puts and gets. */
+void quoit_paths_force_network(struct quoit_paths *paths)
+{
+    quoit_paths_force(paths, QUOIT_COPY_MEMCPY);
+    paths->plain_bytes = 0;
+    paths->is_network = true;
+}
+
 void quoit_paths_drop(struct quoit_paths *paths, enum quoit_copy_method method)
 {
     for (int kind = 0; kind < QUOIT_BUFFER_KIND_COUNT; kind++)
@@ -144,6 +152,10 @@ bool quoit_paths_load(struct quoit_paths *paths, const char *choice, char proble
     struct quoit_paths_machine machine;
     char name[QUOIT_TUNED_NAME_BYTES], text[QUOIT_TUNED_FILE_BYTES + 2], problem[QUOIT_TUNED_PROBLEM_BYTES];
     quoit_paths_default(paths);
+    if (strcmp(choice, QUOIT_PATHS_NETWORK) == 0) {
+        quoit_paths_force_network(paths);
+        return true;
+    }
     enum quoit_copy_method forced = quoit_copy_method_find(choice, strlen(choice));
     if (forced != QUOIT_COPY_METHOD_COUNT) {
         quoit_paths_force(paths, forced);

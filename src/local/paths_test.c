@@ -93,6 +93,21 @@ static void test_choice(void **state)
     assert_int_equal(quoit_paths_choose(&paths, QUOIT_BUFFER_HEAP, (size_t)1 << 50), QUOIT_COPY_CMA);
 }
 
+/* It is no method of copying, so nothing is inlined and no table names it. */
+static void test_network(void **state)
+{
+    (void)state;
+    struct quoit_paths paths;
+    char problem[QUOIT_TUNED_PROBLEM_BYTES] = "";
+    assert_true(quoit_paths_load(&paths, "memcpy", problem));
+    assert_false(paths.is_network);
+    assert_true(quoit_paths_load(&paths, QUOIT_PATHS_NETWORK, problem));
+    assert_true(paths.is_network);
+    assert_int_equal(paths.source, QUOIT_PATHS_FORCED);
+    assert_int_equal(paths.plain_bytes, 0);
+    assert_int_equal(quoit_paths_choose(&paths, QUOIT_BUFFER_HEAP, (size_t)1 << 30), QUOIT_COPY_MEMCPY);
+}
+
 /* With `from` replaced by `to`, the text is refused with a reason that contains `reason`. */
 static void refuse(const char *from, const char *to, const char *reason)
 {
@@ -120,6 +135,7 @@ static void test_bad_input(void **state)
     refuse("Processor 3000", "Processor 2000", "not measured");
     refuse("heap memcpy", "heap magic", "line 4 is not \"heap\" and 10 methods");
     refuse("heap memcpy", "heap mem", "line 4");
+    refuse("heap memcpy", "heap " QUOIT_PATHS_NETWORK, "line 4");
     refuse("heap memcpy", "heap", "line 4");
     refuse("heap memcpy", "heap memcpy ", "line 4");
     refuse("heap memcpy", "heap memcpy memcpy", "line 4");
@@ -217,7 +233,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip), cmocka_unit_test(test_choice), cmocka_unit_test(test_bad_input),
-        cmocka_unit_test(test_goes_on),    cmocka_unit_test(test_load),
+        cmocka_unit_test(test_goes_on),    cmocka_unit_test(test_load),   cmocka_unit_test(test_network),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -128,7 +128,7 @@ static void warn_of_idle_variables(const struct quoit_boot *boot, const struct q
             id == QUOIT_OPT_NETWORK || id == QUOIT_OPT_NETWORK_PROVIDER || id == QUOIT_OPT_NETWORK_DEVICE ||
             id == QUOIT_OPT_SCHEDULES;
         bool is_idle = option->reader == QUOIT_READER_LAUNCHER || option->reader == QUOIT_READER_LINKS;
-        is_idle &= !is_of_network || boot->layout.job.host_count == 1;
+        is_idle &= !is_of_network || !quoit_job_config_has_proxies(&boot->layout.job);
         size_t used = strlen(names);
         if (!is_idle || options->values[id].source == QUOIT_FROM_DEFAULT)
             continue;
@@ -180,6 +180,10 @@ static void try_paths(struct quoit_boot *boot)
                  quoit_copy_method_name(forced));
         quoit_boot_abort(boot, 1, text);
     }
+    if (paths->is_network && !boot->layout.job.has_loopback)
+        quoit_boot_abort(boot, 1,
+                         "--path network: the job has no network to send through: oshrun joins one where its own --path or "
+                         "QUOIT_PATH says so; other launchers start one for jobs of several hosts alone [Q0305]");
     int problem = quoit_paths_use(paths, QUOIT_COPY_CMA) ? try_cma(boot) : 0;
     if (problem && paths->source == QUOIT_PATHS_FORCED) {
         snprintf(text, sizeof text,
@@ -308,7 +312,7 @@ static void begin(int thread_level, const struct quoit_options *options)
     quoit_job.state = QUOIT_JOB_RUNNING;
     quoit_job.init_count = 1;
     quoit_job.counts_polls =
-        quoit_wait_shares(quoit_job.fabric->self.waiter.policy) || quoit_job.boot.layout.job.host_count > 1;
+        quoit_wait_shares(quoit_job.fabric->self.waiter.policy) || quoit_job_config_has_proxies(&quoit_job.boot.layout.job);
     if (thread_level > SHMEM_THREAD_FUNNELED)
         quoit_job.fabric->self.has_threads = true;
     quoit_crash_tell(quoit_boot_crashed, &quoit_job.boot);
@@ -365,7 +369,9 @@ void quoit_job_start(int thread_level)
                                                 .device = options.values[QUOIT_OPT_NETWORK_DEVICE].text,
                                                 .link_timeout_ns = options.values[QUOIT_OPT_LINK_TIMEOUT].number,
                                                 .link_limit_ns = options.values[QUOIT_OPT_LINK_LIMIT].number,
-                                                .log_level = (uint32_t)quoit_options_log_level(&options)};
+                                                .log_level = (uint32_t)quoit_options_log_level(&options),
+                                                .has_loopback = strcmp(options.values[QUOIT_OPT_PATH].text,
+                                                                       QUOIT_PATHS_NETWORK) == 0};
     enum quoit_status status = quoit_boot_start(quoit_job.segments.bytes, boot);
     if (status != QUOIT_OK)
         quoit_boot_abort(boot, 1, ""); /* it has been told */

@@ -275,7 +275,7 @@ void quoit_channel_take_part(struct quoit_context *context, const struct quoit_p
     slot->request->spread = own->spread;
     slot->pending->context = context;
     slot->pending->dest_host = peer->host;
-    slot->pending->is_relayed = own->window_bytes != 0;
+    slot->pending->is_relayed = own->window_bytes != 0 || own->is_loopback;
     slot->pending->side = own->side;
     slot->pending->is_off_lane = (part & (own->lane_count - 1u)) != 0;
 }

@@ -327,6 +327,13 @@ static struct quoit_net_window *window_of(struct quoit_guest *guest, uint32_t ho
 
 /* Operations */
 
+/* NULL: there is none, or it does not serve the peer. Those of the own host are left to the proxy. */
+static struct quoit_guest *guest_for(const struct quoit_peer *peer)
+{
+    const struct quoit_ring_peer *own = peer->of_engine;
+    return own->is_loopback ? NULL : quoit_ring_engine_of(peer)->guest;
+}
+
 static bool serves(struct quoit_guest *guest, uint64_t offset, size_t bytes, bool is_framed)
 {
     if (!guest || bytes > guest->bytes_max || offset < guest->ring->engine.self->layout.segment_data ||
@@ -482,7 +489,7 @@ bool quoit_guest_put(struct quoit_context *context, const struct quoit_peer *pee
                      size_t bytes)
 {
     struct quoit_ring_engine *ring = quoit_ring_engine_of(peer);
-    struct quoit_guest *guest = ring->guest;
+    struct quoit_guest *guest = guest_for(peer);
     if (!guest || bytes > guest->bytes_max)
         return false;
     const struct quoit_frame frame = {.kind = QUOIT_FRAME_PUT, .offset = offset, .bytes = (uint32_t)bytes};
@@ -506,7 +513,7 @@ bool quoit_guest_put(struct quoit_context *context, const struct quoit_peer *pee
 bool quoit_guest_put_signal(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset,
                             const void *source, size_t bytes, const struct quoit_signal *signal)
 {
-    const struct quoit_guest *guest = quoit_ring_engine_of(peer)->guest;
+    const struct quoit_guest *guest = guest_for(peer);
     if (!guest || bytes > guest->bytes_max ||
         atomic_load_explicit(&context->ring.guest_put_count, memory_order_relaxed) != 0) /* it follows them */
         return false;
@@ -632,7 +639,7 @@ bool quoit_guest_get(struct quoit_context *context, const struct quoit_peer *pee
                      size_t bytes)
 {
     struct quoit_ring_engine *ring = quoit_ring_engine_of(peer);
-    struct quoit_guest *guest = ring->guest;
+    struct quoit_guest *guest = guest_for(peer);
     (void)context;
     if (!serves(guest, offset, bytes, false))
         return false;

@@ -197,6 +197,7 @@ static void open_with(enum quoit_guest_use use, bool is_rdma, bool takes_guests)
                                          .slot_count = 2,
                                          .chunk_bytes = 2 * QUOIT_MANY_BYTES_MAX,
                                          .protocol = QUOIT_PROTOCOL_NETWORK,
+                                         .has_loopback = true,
                                          .heap_bytes = 65536};
     const struct quoit_port_config no_ports[QUOIT_SIDE_COUNT] = {0};
     memset(&test, 0, sizeof test);
@@ -215,7 +216,7 @@ static void open_with(enum quoit_guest_use use, bool is_rdma, bool takes_guests)
                                              .pe = pe,
                                              .host = (uint16_t)host,
                                              .local = (uint16_t)(pe - quoit_job_config_first_pe(&job, host))};
-        assert_int_equal(test.engine->ops->connect(test.engine, &test.peers[pe]), host != 0);
+        assert_true(test.engine->ops->connect(test.engine, &test.peers[pe]));
     }
 }
 
@@ -799,6 +800,21 @@ static void by_itself_only_where_it_may_and_for_a_program_that_gains(void **stat
     close_test(NULL);
 }
 
+/* Fence waits for requests to it, and not for what the PE sends by itself. */
+static void the_own_host_is_left_to_the_proxy(void **state)
+{
+    const struct quoit_signal signal = {.offset = test.heap, .value = 1, .op = QUOIT_AMO_SET};
+    const uint64_t word = 7;
+    (void)state;
+    put(1);
+    test.engine->ops->put_signal(&test.context, &test.peers[1], test.heap + 8, &word, sizeof word, &signal, false);
+    assert_int_equal(request_count(), 2);
+    assert_int_equal(request(0)->dest_host, 0);
+    assert_int_equal(request(1)->dest_host, 0);
+    assert_int_equal(test.open_count, 0);
+    execute_requests();
+}
+
 #define TEST(name)       cmocka_unit_test_setup_teardown(name, open_test, close_test)
 #define FRAME_TEST(name) cmocka_unit_test_setup_teardown(name, open_frames, close_test)
 
@@ -818,6 +834,8 @@ int main(void)
         TEST(a_host_that_refuses_is_asked_once),
         TEST(a_network_that_does_not_open_is_tried_once),
         TEST(a_get_returns_with_the_data),
+        TEST(the_own_host_is_left_to_the_proxy),
+        FRAME_TEST(the_own_host_is_left_to_the_proxy),
         FRAME_TEST(frames_carry_what_the_proxy_executes),
         FRAME_TEST(an_atomic_returns_with_the_old_value),
         FRAME_TEST(quiet_waits_for_frames_and_fence_does_not),

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: small puts share a request as long as that changes no order: none joins one that the proxy has taken, that
  * another request to the same host follows, that a fence precedes, or that belongs to another context or, by now, to
- * another host. Who waits for puts with signals asks for their acknowledgements, once a host. Method: one PE of a job
- * over a network; the test is its proxy, and reads what was submitted. */
+ * another host. Who waits for puts with signals asks for their acknowledgements, once a host. A fence waits for what goes
+ * to PEs of the own host by the loopback. Method: one PE of a job over a network; the test is its proxy, and reads what
+ * was submitted. */
 #include "engine/ring/channel.h"
 
 #include <setjmp.h>
@@ -19,6 +20,7 @@
 #define HOST_COUNT 3u
 #define PE_COUNT   6u
 #define WORD_WHOLE 24u /* a put of 8 bytes in a request */
+#define LATE_NS    20000000u
 
 static struct {
     struct quoit_layout layout;
@@ -29,9 +31,10 @@ static struct {
     char *memory;
     uint64_t heap;
     uint64_t last_word;
+    _Atomic bool has_responded;
 } test;
 
-static void open_with(uint32_t chunk_bytes)
+static void open_with(uint32_t chunk_bytes, bool has_loopback)
 {
     const struct quoit_job_config job = {.host_count = HOST_COUNT,
                                          .pe_count = PE_COUNT,
@@ -39,6 +42,7 @@ static void open_with(uint32_t chunk_bytes)
                                          .slot_count = 2,
                                          .chunk_bytes = chunk_bytes,
                                          .protocol = QUOIT_PROTOCOL_NETWORK,
+                                         .has_loopback = has_loopback,
                                          .heap_bytes = 4096};
     const struct quoit_port_config no_ports[QUOIT_SIDE_COUNT] = {0};
     memset(&test, 0, sizeof test);
@@ -55,14 +59,21 @@ static void open_with(uint32_t chunk_bytes)
                                              .pe = pe,
                                              .host = (uint16_t)host,
                                              .local = (uint16_t)(pe - quoit_job_config_first_pe(&job, host))};
-        assert_int_equal(test.engine->ops->connect(test.engine, &test.peers[pe]), host != 0);
+        assert_int_equal(test.engine->ops->connect(test.engine, &test.peers[pe]), host != 0 || has_loopback);
     }
 }
 
 static int open_test(void **state)
 {
     (void)state;
-    open_with(2 * QUOIT_MANY_BYTES_MAX);
+    open_with(2 * QUOIT_MANY_BYTES_MAX, false);
+    return 0;
+}
+
+static int open_loopback(void **state)
+{
+    (void)state;
+    open_with(2 * QUOIT_MANY_BYTES_MAX, true);
     return 0;
 }
 
@@ -71,7 +82,7 @@ static int open_test(void **state)
 static int open_small(void **state)
 {
     (void)state;
-    open_with(SMALL_BYTES);
+    open_with(SMALL_BYTES, false);
     return 0;
 }
 
@@ -377,6 +388,46 @@ static void test_quiet_asks(void **state)
     check_asks(1, 2);
 }
 
+/* The proxy takes its time. */
+static void *respond_late(void *unused)
+{
+    (void)unused;
+    quoit_clock_sleep_ns(LATE_NS);
+    atomic_store(&test.has_responded, true);
+    complete(0);
+    quoit_park_wake(&test.self.shared->park);
+    return NULL;
+}
+
+/* What the PE does itself, through the mapping, would overtake a request to PE 1; none can overtake one to PE 2. */
+static void test_a_fence_waits_for_the_loopback(void **state)
+{
+    pthread_t proxy;
+    (void)state;
+    put(1);
+    put(2);
+    assert_int_equal(submit_count(), 2);
+    check_words(0, 1, (const uint32_t[]){1}, 1);
+    assert_int_equal(pthread_create(&proxy, NULL, respond_late, NULL), 0);
+    test.engine->ops->fence(test.engine, &test.context);
+    bool has_waited = atomic_load(&test.has_responded);
+    assert_int_equal(pthread_join(proxy, NULL), 0);
+    assert_true(has_waited);
+    assert_int_equal(atomic_load(&test.context.ring.outstanding_count), 1);
+}
+
+static void test_a_fence_asks_the_own_host(void **state)
+{
+    pthread_t proxy;
+    (void)state;
+    put_signal(&test.context, 1, 0);
+    assert_int_equal(pthread_create(&proxy, NULL, respond, NULL), 0);
+    test.engine->ops->fence(test.engine, &test.context);
+    assert_int_equal(pthread_join(proxy, NULL), 0);
+    assert_int_equal(submit_count(), 2);
+    check_asks(1, 1);
+}
+
 /* The slot of a request that is done is used again, for another host and with as many bytes. */
 static void test_a_slot_that_is_used_again(void **state)
 {
@@ -411,6 +462,8 @@ int main(void)
         TEST(test_who_waits_for_nothing_asks_nothing),
         TEST(test_quiet_asks),
         cmocka_unit_test_setup_teardown(test_small_chunks, open_small, close_test),
+        cmocka_unit_test_setup_teardown(test_a_fence_waits_for_the_loopback, open_loopback, close_test),
+        cmocka_unit_test_setup_teardown(test_a_fence_asks_the_own_host, open_loopback, close_test),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

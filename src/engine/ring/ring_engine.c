@@ -30,13 +30,14 @@ static bool connect(struct quoit_engine *engine, struct quoit_peer *peer)
     const struct quoit_layout *layout = &self->layout;
     const struct quoit_job_config *job = &layout->job;
     struct quoit_ring_peer *own = &ring->peers[peer->pe];
-    if (peer->host == self->host)
+    own->is_loopback = peer->host == self->host;
+    if (own->is_loopback && !job->has_loopback)
         return false;
     peer->of_engine = own;
     /* By hosts, not by PEs: the numbers of two PEs half a ring apart have sums of the same parity all around the ring.
      */
     own->spread = (self->host + self->local + peer->local) % 2;
-    if (!quoit_layout_is_on_ring(layout, peer->host)) {
+    if (own->is_loopback || !quoit_layout_is_on_ring(layout, peer->host)) {
         own->first_lane = (uint8_t)layout->link_lane_count;
         own->lane_count = 1;
         return true;
@@ -160,9 +161,11 @@ static void fence(struct quoit_engine *engine, struct quoit_context *context)
     quoit_ring_context_fence(own);
     quoit_guest_fence(ring, context);
     fence_direct(context);
-    /* A direct put could overtake a request on its way to the same PE. */
-    if (atomic_load_explicit(&own->relayed_count, memory_order_relaxed) != 0)
+    /* A direct put, or what goes by the mapping, could overtake a request on its way to the same PE. */
+    if (atomic_load_explicit(&own->relayed_count, memory_order_relaxed) != 0) {
+        quoit_channel_hurry(ring, context);
         quoit_channel_wait64(ring, &own->relayed_count);
+    }
 }
 
 static void quiet(struct quoit_engine *engine, struct quoit_context *context)

@@ -17,6 +17,7 @@ struct quoit_ring_peer {
     uint64_t doorbell;      /* DIRECT: its bit at `side` */
     uint8_t side;           /* enum quoit_side, for requests and direct puts */
     uint8_t spread;         /* selects the side if both directions are equally long */
+    bool is_loopback;       /* of the own host: what goes by its mapping could overtake requests */
     uint8_t first_lane;     /* of those that reach it */
     uint8_t lane_count;     /* 1, 2, 4, 8 */
 };
