@@ -243,7 +243,7 @@ static bool open_host(struct job *job, struct host *host)
     host->front = front;
     for (uint32_t i = 0; i < host->layout.local_count + host->layout.lane_count && job->config.trace_count; i++)
         quoit_memory_trace(&host->layout, front, i)->event_count = job->config.trace_count;
-    if (job->plan->host_count == 1) /* else its proxy does */
+    if (!quoit_job_config_has_proxies(&job->config)) /* else its proxy does */
         ((struct quoit_host_header *)host->front)->machine =
             quoit_machine_of(&job->config, host->index, true, quoit_limits_core_count());
     publish_descriptor(job, host);
@@ -593,7 +593,7 @@ static bool start_elsewhere(struct job *job)
             say_no_memory(host, errno);
             return false;
         }
-        host->has_proxy = job->plan->host_count > 1;
+        host->has_proxy = quoit_job_config_has_proxies(&job->config);
     }
     hosts_say_all(job, TALK_MAKE, 0, &make, sizeof make);
     return true;
@@ -629,7 +629,7 @@ bool hosts_make_here(struct job *job, const struct hosts_make *make)
     if (plan_has_bridges(job->plan) && quoit_job_config_ring_of(&job->config, host->index).count > 1 &&
         !open_bridges(job))
         return false;
-    return open_host(job, host) && (job->plan->host_count == 1 || begin_proxy(job, host));
+    return open_host(job, host) && (!quoit_job_config_has_proxies(&job->config) || begin_proxy(job, host));
 }
 
 /* PEs run in the namespaces of their host, as commands of quoit ring exec do, and see its Ethernet device. On a ring of
@@ -673,7 +673,7 @@ bool hosts_start(struct job *job, uint64_t data_bytes)
     for (uint32_t i = 0; i < job->plan->host_count; i++)
         if (!open_host(job, &job->hosts[i]))
             return false;
-    for (uint32_t i = 0; i < job->plan->host_count && job->plan->host_count > 1; i++)
+    for (uint32_t i = 0; i < job->plan->host_count && quoit_job_config_has_proxies(&job->config); i++)
         if (!begin_proxy(job, &job->hosts[i]))
             return false;
     return true;

@@ -149,6 +149,7 @@ static void make_config(struct job *job)
         .payload = is_option(plan, QUOIT_OPT_PAYLOAD, "copy") ? QUOIT_PAYLOAD_COPY : QUOIT_PAYLOAD_DMA,
         .direct_puts =
             is_option(plan, QUOIT_OPT_DIRECT_PUTS, "always") ? QUOIT_DIRECT_PUTS_ALWAYS : QUOIT_DIRECT_PUTS_EXACT,
+        .has_loopback = plan_has_loopback(plan),
     };
     plan_place(plan, &job->config);
     if (plan_has_network(plan) && plan->ring_starts == 0) {

@@ -17,6 +17,7 @@
 #include "bridges.h"
 #include "port/driver.h"
 #include "host/layout.h"
+#include "local/paths.h"
 
 _Static_assert(QUOIT_OPTION_CHUNK_BYTES_MAX == QUOIT_CHUNK_BYTES_MAX, "the table's limit is the protocol's");
 
@@ -598,12 +599,34 @@ static int check_driver(const struct plan *plan)
     return bad_usage("--driver: there is no port driver %s; there is: %s", name, names);
 }
 
+bool plan_has_loopback(const struct plan *plan)
+{
+    return strcmp(plan_text(plan, QUOIT_OPT_PATH), QUOIT_PATHS_NETWORK) == 0;
+}
+
 bool plan_has_network(const struct plan *plan)
 {
     if (plan->ring_starts != 0)
         return true;
-    return plan->host_count > 1 && (plan->machines.count > 0 ? !plan_has_bridges(plan)
-                                                             : strcmp(plan_text(plan, QUOIT_OPT_NETWORK), "ring") != 0);
+    bool is_network = plan->machines.count > 0 ? !plan_has_bridges(plan)
+                                               : strcmp(plan_text(plan, QUOIT_OPT_NETWORK), "ring") != 0;
+    return is_network && (plan->host_count > 1 || plan_has_loopback(plan));
+}
+
+/* --path network wants one: where none is named, --network auto. */
+static int imply_network(struct plan *plan)
+{
+    struct quoit_option_value *network = &plan->options.values[QUOIT_OPT_NETWORK];
+    char problem[QUOIT_OPTION_PROBLEM_BYTES];
+    if (!plan_has_loopback(plan))
+        return PLAN_GO_ON;
+    if (network->source != QUOIT_FROM_DEFAULT && strcmp(network->text, "ring") == 0)
+        return bad_usage("--path network wants a network, and --network ring is none: --network auto");
+    if (network->source == QUOIT_FROM_DEFAULT &&
+        !quoit_options_set(&plan->options, QUOIT_OPT_NETWORK, "auto", plan->options.values[QUOIT_OPT_PATH].source,
+                           "--network", problem))
+        return bad_usage("%s", problem);
+    return PLAN_GO_ON;
 }
 
 /* What joins the hosts, for messages: "--network auto". */
@@ -742,7 +765,9 @@ bool plan_is_question(const struct plan *plan)
 
 int plan_check(struct plan *plan)
 {
-    int status = find_machines(plan);
+    int status = imply_network(plan);
+    if (status == PLAN_GO_ON)
+        status = find_machines(plan);
     if (status == PLAN_GO_ON)
         status = find_ring(plan);
     if (status == PLAN_GO_ON)

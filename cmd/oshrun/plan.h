@@ -69,6 +69,8 @@ int plan_check(struct plan *plan);
 bool plan_has_bridges(const struct plan *plan);
 /* Whether a network joins the hosts, or with --rings some of them. After plan_check(). */
 bool plan_has_network(const struct plan *plan);
+/* Whether PEs of one host put and get through the network, too: --path network. */
+bool plan_has_loopback(const struct plan *plan);
 /* Where each PE is, in a job config that has no hosts yet. False: hosts have too many different numbers of PEs. */
 bool plan_place(const struct plan *plan, struct quoit_job_config *config);
 /* What a table of schedules for the hosts is for, which a network joins. */

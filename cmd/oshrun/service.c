@@ -317,7 +317,7 @@ void service_pass(struct pe *pe, const struct quoit_boot_message *message)
 
 static bool proxies_are_ready(const struct job *job)
 {
-    for (uint32_t i = 0; i < job->plan->host_count && job->plan->host_count > 1; i++)
+    for (uint32_t i = 0; i < job->plan->host_count && quoit_job_config_has_proxies(&job->config); i++)
         if (!job->hosts[i].is_ready)
             return false;
     return true;

@@ -154,7 +154,7 @@ static void print(struct job *job, FILE *out)
 {
     if (!job->has_layout)
         return;
-    if (job->plan->host_count == 1) {
+    if (!quoit_job_config_has_proxies(&job->config)) {
         fprintf(out, "oshrun: one host, so nothing travelled over links\n");
         return;
     }

@@ -41,7 +41,7 @@ static uint64_t digest_of(const struct job *job, uint64_t now_ns)
             return 0;
         digest = mix(digest, atomic_load(&shared->waiting_since_ns));
     }
-    for (uint32_t i = 0; i < job->plan->host_count && job->plan->host_count > 1; i++)
+    for (uint32_t i = 0; i < job->plan->host_count && quoit_job_config_has_proxies(&job->config); i++)
         digest = mix(digest, traffic_of(job, &job->hosts[i], now_ns));
     return digest ? digest : 1;
 }

@@ -153,7 +153,7 @@ static void declare_host(struct job *job, struct host *host)
                                    .pid = job->pes[layout->first_pe + local].program_pid,
                                    .pe = layout->first_pe + local};
     }
-    if (job->plan->host_count == 1)
+    if (!quoit_job_config_has_proxies(&job->config))
         return;
     snprintf(name, sizeof name, "proxy host%u", host->index);
     perfetto_put_process(trace->out, track_of(TRACK_PROXY, host->index, 0), host->proxy_pid, order, name);
@@ -465,7 +465,7 @@ static uint64_t bytes_of(const struct host *host, enum quoit_side side, uint64_t
 
 static void put_bytes(const struct job *job, uint64_t now_ns)
 {
-    for (uint32_t i = 0; i < job->plan->host_count && job->plan->host_count > 1; i++)
+    for (uint32_t i = 0; i < job->plan->host_count && quoit_job_config_has_proxies(&job->config); i++)
         for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
             uint64_t *told = &job->trace->bytes_told[QUOIT_SIDE_COUNT * i + side];
             uint64_t bytes = bytes_of(&job->hosts[i], side, now_ns);

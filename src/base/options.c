@@ -292,8 +292,8 @@ static const char *special_rule(enum quoit_option_id id, const char *text, uint6
         return strcmp(text, "posted") && strcmp(text, "arrived") ? "posted or arrived" : NULL;
     case QUOIT_OPT_PATH:
         return strcmp(text, "auto") && strcmp(text, "memcpy") && strcmp(text, "movsb") && strcmp(text, "stream") &&
-                       strcmp(text, "cma")
-                   ? "auto, memcpy, movsb, stream or cma"
+                       strcmp(text, "cma") && strcmp(text, "network")
+                   ? "auto, memcpy, movsb, stream, cma or network"
                    : NULL;
     case QUOIT_OPT_DEBUG:
         return strcmp(text, "error") && strcmp(text, "warn") && strcmp(text, "info") && strcmp(text, "debug")

@@ -12,7 +12,8 @@ import unittest
 
 import scenario
 
-GREET, BUSY, DIRECT = (scenario.program(f"scenario_{name}") for name in ("greet", "busy", "direct"))
+GREET, BUSY, DIRECT, PATHS = (scenario.program(f"scenario_{name}") for name in ("greet", "busy", "direct", "paths"))
+PATHS_BYTES = 8 * (16 + 64 + 256 + 1024 + 4096 << 10)  # of two PEs at least, in puts that are puts of the network, and in gets
 QUOIT = os.path.join(scenario.BIN, "quoit")
 DRIVERS = ("ofi", "ucx")
 PATIENT = ("--link-limit", "30s")  # of a busy machine, where the limit is not what is tested
@@ -47,6 +48,20 @@ class Options(scenario.Case):
         result = self.run_job("--network", "pigeons", "-n", 2, GREET)
         self.assertEqual(result.status, 0, result)
 
+    def test_path_network_without_one(self):
+        result = self.run_job("--path", "network", "--network", "ring", "-n", 2, GREET)
+        self.assertEqual((result.status, result.out), (2, ""), result)
+        self.assertIn("--path network wants a network, and --network ring is none: --network auto", result.err)
+        result = self.run_job("--path", "network", "--network", "pigeons", "-n", 2, GREET)
+        self.assertEqual((result.status, result.out), (1, ""), result)
+        self.assertIn("host 0 cannot join the network: this installation of Quoit has no network driver pigeons [Q0222]",
+                      result.err)
+        alone = subprocess.run([GREET], env=scenario.environment(self.mark, QUOIT_PATH="network"), capture_output=True,
+                               text=True, timeout=scenario.LIMIT_S, check=False)
+        self.assertEqual((alone.returncode, alone.stdout), (1, ""), alone)
+        self.assertIn("--path network: the job has no network to send through", alone.stderr)
+        self.assertIn("[Q0305]", alone.stderr)
+
     def test_info_names_each_driver(self):
         text = networks()
         self.assertEqual(text.returncode, 0, text.stderr)
@@ -71,6 +86,22 @@ class WithNetwork(scenario.Case):
 
 class Counts(WithNetwork):
     NAMES = ("host", "puts", "put_bytes", "gets", "get_bytes", "messages", "message_bytes", "sleeps", "lost")
+
+    def test_path_network(self):
+        """The bytes of PEs of one host are in the driver's hands; with two hosts those of both hosts' PEs."""
+        for driver in usable_drivers():
+            for hosts in (1, 2):
+                with tempfile.TemporaryDirectory() as folder:
+                    path = os.path.join(folder, "stats.json")
+                    result = self.run_job("--path", "network", "--hosts", hosts, "-n", 2 * hosts, "--network", driver, *PATIENT,
+                                          "--stats-json", path, PATHS, "mapped")
+                    self.assertEqual((result.status, result.out), (0, "paths ok\n"), result)
+                    with open(path) as file:
+                        networks = json.load(file)["network"]
+                self.assertEqual(len(networks), hosts)
+                for network in networks:
+                    self.assertGreaterEqual(network["put_bytes"], PATHS_BYTES)
+                    self.assertGreaterEqual(network["get_bytes"], PATHS_BYTES)
 
     def test_stats(self):
         """10 rounds: 20,000 bytes to each other host, from memory to memory, and an atomic and barriers in messages."""

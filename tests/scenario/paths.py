@@ -67,9 +67,11 @@ class Paths(scenario.Case):
             self.assertEqual(told["why"], "forced: --path, QUOIT_PATH")
             self.assertEqual([told["heap all sizes"], told["globals all sizes"]], [way] * 2)
         self.assertEqual(self.told(QUOIT_PATH="stream")[0]["heap all sizes"], "stream")
+        told, _ = self.told("--path", "network")
+        self.assertEqual([told["why"], told["heap all sizes"]], ["forced: --path, QUOIT_PATH", "network"])
         wrong = self.job("--path", "carrier-pigeon")
         self.assertEqual(wrong.returncode, 2)
-        self.assertIn("must be auto, memcpy, movsb, stream or cma", wrong.stderr)
+        self.assertIn("must be auto, memcpy, movsb, stream, cma or network", wrong.stderr)
 
     def test_tuned(self):
         for way in ("memcpy", "stream", "cma"):
