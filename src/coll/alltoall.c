@@ -22,9 +22,9 @@ static void push(struct quoit_team_state *team, const struct quoit_alltoalls *bl
     from += (ptrdiff_t)(rank * blocks->count) * strided.private_stride;
     uint32_t pe = quoit_team_pe_of(team, rank);
     bool is_whole = strided.remote_stride == element_bytes && strided.private_stride == element_bytes;
-    if (is_whole && team->host_count == 1)
-        quoit_team_copy(team, quoit_team_workspace(team, rank) + strided.offset, from,
-                        blocks->count * blocks->element_bytes);
+    char *mapped = team->fabric->peers[pe].segment;
+    if (is_whole && mapped)
+        quoit_team_copy(team, mapped + strided.offset, from, blocks->count * blocks->element_bytes);
     else if (is_whole)
         quoit_fabric_put_nbi(team->fabric, &team->context, strided.offset, from, blocks->count * blocks->element_bytes,
                              pe);
