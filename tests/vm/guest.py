@@ -19,7 +19,7 @@ echo "booted $(cut -d' ' -f1 /proc/uptime) s, Linux $(uname -r)"
 sh /run.sh; echo "status $?"
 grep -q quoit_ntb /modules || > /modules # ntb_transport warns of an address that it unmaps when it is unloaded
 failed=0; for m in $(tac /modules); do rmmod $m || failed=1; done; echo "unloaded $failed"
-dmesg | grep -A 30 -E 'WARNING|BUG|Oops|Call Trace|quoit_ntb:' | grep -v 'loading out-of-tree module' | sed 's/^/kernel: /'
+dmesg | grep -v 'loading out-of-tree module' | grep -A 30 -E 'WARNING|BUG|Oops|Call Trace|quoit_ntb:' | sed 's/^/kernel: /'
 [ ! -e $leaks ] || { sleep 6; echo scan > $leaks; sleep 1; echo scan > $leaks; sed 's/^/kernel: /' $leaks; }
 [ ! -e /proc/sys/kernel ] || echo "tainted $(cat /proc/sys/kernel/tainted)"
 grep -s debug_locks: /proc/lockdep_stats

@@ -27,6 +27,8 @@ With `.ivshmem` it is QEMU's ivshmem (ivshmem_link.c) under a driver of our own,
   cuts      the stress program and `once` on three machines while cables are pulled at random; QUOIT_VM_SECONDS=600 for
             ten minutes of it
   killed    a machine is powered off while the stress program runs on three: the job ends and says which it was
+  graph     PageRank and breadth-first search on such a ring, verified by PE 0 alone
+  papers    the programs of RING-19 and RING-22 there, by the papers' protocol and barrier
   conformance, mix, times   all of them, or those of QUOIT_VM_ONLY="rma amo"; the stress program; what single operations
             cost (ring_times.c): by hand, they need longer than ctest allows without KVM
   iommu.part, stress.part, pair.part and others   the same on the first of one or three parts of each port
@@ -626,6 +628,11 @@ TESTS["job_lost_doorbells"] = job(["conformance_signal"], lose=3)
 TESTS["conformance"] = job([f"conformance_{name}" for name in CONFORMANCE], heap_mib=10, window_mib=32)
 TESTS["job_dma"] = job(["mix:--seconds:20:--max-bytes:65536"], "--dma-bytes 1", modules=DMA_MODULES,
                        engine=["--dma-late", "500", "--dma-fail", "7"], engine_bytes=8192)
+# PageRank and breadth-first search, which verify themselves; the programs of RING-19 and RING-22 by their protocol.
+TESTS["graph"] = job(["pkggraph:/tmp/edges", "graph500:--scale:8:--roots:2"])
+TESTS["graph"].script = ("awk 'BEGIN { for (i = 0; i < 3000; i++) print i * 7919 % 211, i * i * 31 % 197 }' > /tmp/edges\n"
+                         + TESTS["graph"].script)
+TESTS["papers"] = job(["ring_put:1:3", "ring_get:2:3", "ring_barrier:3"], "--protocol scratchpad --barrier papers")
 TESTS["mix"] = job(["mix"])
 TESTS["times"] = job(["vm_ring_times"])
 TESTS["cuts"] = job([f"mix:--seconds:{SECONDS}:--max-bytes:16384", f"once:{SECONDS}"], limit_s=300 + 10 * SECONDS,
@@ -636,8 +643,8 @@ DEFAULTS = {"fuzz": ["60"], "dma_fuzz": ["30"], "failures": ["20"], "ring2": ["4
 
 
 def find_program(build, name):
-    path = os.path.join(build, "bin", name)
-    return path if os.path.exists(path) else shutil.which(name) or skip(f"there is no {name} on this machine")
+    paths = [os.path.join(build, "bin", name), os.path.join(build, "bin/examples", name)]
+    return next(filter(os.path.exists, paths), None) or shutil.which(name) or skip(f"there is no {name} on this machine")
 
 
 def driver_of(chip):
