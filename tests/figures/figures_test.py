@@ -217,7 +217,7 @@ def test_hybrid_reported():
         def puts(ns, test="put"):
             return [row(test, size, ns(size), cache=cache) for size in sizes for cache in ("warm", "cold")]
         by_cma = puts(cma) + [row("put", size, global_cma * cma(size), "global") for size in sizes]
-        table = hybrid.designs({"rows": puts(mapped)}, {"cma": {"rows": by_cma}}, {"rows": puts(ring, "put-quiet")},
+        table = hybrid.designs({"rows": puts(mapped)}, {"cma": {"rows": by_cma}}, {"rows": puts(ring, "put-quiet")}, "there",
                                {"rows": [row("rate", 8, 1 / rate_by_cma), row("rate", 64, 1)]},
                                {"rows": [row("rate", 8, 0.5), row("rate", 64, 0.5)]}, papers.quotes())
         return [each[5]["value"] == "reached" for each in table["rows"]]

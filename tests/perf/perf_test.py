@@ -231,6 +231,9 @@ def test_hybrid():
     check([row[3] for row in rows] == reported, f"reported improvements: {rows}")
     over_network = [*range(14, 20), *range(24, 28)]
     text = "".join(tree.itertext())
+    through_network = [any("through a network" in line["name"] for line in plots[title]["series"]) for title in plots if "cached (" in title]
+    was_run = "Loopback through a network was not run" not in text
+    check(through_network == [was_run] * len(through_network), f"loopback: {through_network}, {was_run}")
     if "No baseline was run" in text:  # then nothing may claim to be reached
         check(all(cell == "NOT RUN" for k, row in enumerate(rows) for cell in row[4:6] if k not in over_network), f"{rows}")
     measured = re.compile(r"% \(\d+ -> \d+ ns\)")
@@ -245,6 +248,8 @@ def test_hybrid():
                 check(stated != bool(found[4]) or abs(abs(percent) - float(row[3].split()[-1])) < 2, f"{cell} of {row}")
     ways = next(table for table in tables(tree) if "stated, ratio" in table[0])[1:]
     check([row[0] for row in ways] == ["2", "2", "2", "3", "4", "6"], f"{ways}")
+    judged = f"loopback through a {'network' if was_run else 'ring of two hosts'} over "
+    check([row[2].startswith(judged) for row in ways] == [False, False, True, False, False, False], f"{ways}")
     for row in ways:
         low, high = map(float, row[3].split(" to "))
         check(row[5] == ("reached" if low <= float(row[4]) <= high else "NOT REACHED"), f"{row}")
