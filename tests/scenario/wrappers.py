@@ -186,7 +186,7 @@ class Wrappers(scenario.Case):
         for name in self.commands_of_quoit():
             options = offered(name, "--")
             self.assertLessEqual(set(self.options_of(name)), set(options), name)
-            self.assertEqual("--link-limit" in options, name in ("info", "perf"), name)  # oshrun's
+            self.assertEqual("--link-limit" in options, name in ("info", "perf", "tune"), name)  # oshrun's
         self.assertEqual(offered("sim", "--workload", "hot"), ["hotspot"])
         self.assertEqual(offered("sim", "--canary", "credit"), ["credit"])
         self.assertEqual(offered("figures", "22/4"), ["22/4a", "22/4b"])
