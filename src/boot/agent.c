@@ -64,10 +64,12 @@ struct agent {
     pid_t proxy_pid;                /* 0: it has not said it yet */
     bool is_pinged;                 /* the proxy, which has not answered */
     uint64_t ping_ns;               /* when it was, or had answered */
-    uint64_t looked_ns;             /* at that, the last time */
+    uint64_t looked_ns;             /* at the clock, the last time */
     bool is_ready_told;             /* to the proxy */
     bool is_finalized_told;         /* to the proxy, since the last GO */
     bool is_end_told;               /* to the proxy, or by it */
+    uint64_t contacts_by_ns;        /* when those of all hosts must be there; 0: the proxy has not given its own */
+    uint32_t contact_count;         /* of all hosts, as passed to the proxy */
     uint32_t lost_host;             /* NO_HOST */
     uint64_t lost_ns;               /* when to say so */
     struct member *members;         /* of this host, the lowest PE first, as all numbers of PEs here */
@@ -268,6 +270,7 @@ static void pass_contact(struct agent *agent, const struct quoit_boot_message *m
     contact.body.contact.host = message->body.contact.host;
     memcpy(contact.body.contact.bytes, message->body.contact.bytes, QUOIT_NETWORK_CONTACT_BYTES);
     quoit_proxy_process_say(agent->proxy_fd, &contact);
+    agent->contact_count++;
 }
 
 static void tell_finalized(struct agent *agent)
@@ -464,6 +467,7 @@ static void say_contact(struct agent *agent, const struct quoit_proxy_message *c
 {
     struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_CONTACT};
     memcpy(message.body.contact.bytes, contact->body.contact.bytes, QUOIT_NETWORK_CONTACT_BYTES);
+    agent->contacts_by_ns = 2 * quoit_clock_now_ns() - agent->begin_ns + agent->host.network.link_timeout_ns;
     say(agent->members[0].talk_fd, &message, -1);
 }
 
@@ -506,13 +510,24 @@ static void hear_proxy(struct agent *agent)
     }
 }
 
+/* All PEs have passed the launcher's first fence, and wait for each host's contact in the second, which no launcher limits.
+ * Other hosts may take longer than this one by as much as it took, and by the limit. */
+static void look_for_contacts(struct agent *agent, uint64_t now_ns)
+{
+    if (agent->contacts_by_ns == 0 || agent->contact_count >= agent->hosts->count || now_ns < agent->contacts_by_ns)
+        return;
+    if (quoit_ended_claim(header_of(agent), 1))
+        quoit_ended_line("host %s has waited %.1f s for another host to join the network: it hangs, or needs a longer "
+                         "QUOIT_LINK_TIMEOUT; the job was ended [Q0221]",
+                         name_of(agent, agent->host_index), (double)(now_ns - agent->begin_ns) / 1e9);
+    finish(agent, quoit_ended_decision(header_of(agent)), GRACE_NS);
+}
+
 /* A proxy that hangs is lost to the other hosts, which end; nobody else would end the PEs of this one. Its process is
  * there as long as it keeps its socket. */
-static void look_for_hang(struct agent *agent)
+static void look_for_hang(struct agent *agent, uint64_t now_ns, bool was_away)
 {
-    uint64_t now_ns = quoit_clock_now_ns(), limit_ns = agent->host.network.link_limit_ns;
-    bool was_away = now_ns - agent->looked_ns > limit_ns / 2; /* this process was stopped, and perhaps the proxy too */
-    agent->looked_ns = now_ns;
+    uint64_t limit_ns = agent->host.network.link_limit_ns;
     if (was_away || !agent->is_going || agent->is_ready_told || agent->is_finalized_told) {
         agent->ping_ns = now_ns;
     } else if (!agent->is_pinged && now_ns - agent->ping_ns >= limit_ns / PINGS) {
@@ -537,6 +552,17 @@ static void look_for_finalized(struct agent *agent)
     tell_finalized(agent);
 }
 
+static void look_at_clock(struct agent *agent)
+{
+    uint64_t now_ns = quoit_clock_now_ns(), since_ns = now_ns - agent->looked_ns;
+    bool was_away = since_ns > agent->host.network.link_limit_ns / 2; /* it was stopped, and perhaps the proxy too */
+    agent->looked_ns = now_ns;
+    if (was_away && agent->contacts_by_ns != 0)
+        agent->contacts_by_ns += since_ns;
+    look_for_contacts(agent, now_ns);
+    look_for_hang(agent, now_ns, was_away);
+}
+
 static void step(struct agent *agent)
 {
     if (!agent->has_layout && have_all_come(agent))
@@ -548,7 +574,7 @@ static void step(struct agent *agent)
     if (agent->lost_host != NO_HOST && quoit_clock_now_ns() >= agent->lost_ns)
         finish_lost(agent);
     if (agent->proxy_fd >= 0)
-        look_for_hang(agent);
+        look_at_clock(agent);
     look_for_finalized(agent);
     for (uint32_t pe = 0; pe < agent->count && agent->is_going && agent->ready_count > 0; pe++)
         if (agent->members[pe].is_gone && quoit_ended_claim(header_of(agent), 1)) {

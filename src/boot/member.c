@@ -8,6 +8,7 @@
 #include "boot/ended.h"
 #include "boot/heap_default.h"
 #include "boot/hosts.h"
+#include "boot/late.h"
 #include "boot/launcher.h"
 #include "boot/watch.h"
 #include "base/digest.h"
@@ -161,8 +162,20 @@ static enum quoit_status put_contact(struct quoit_exchange *exchange, const stru
     if (strlen(text) >= QUOIT_EXCHANGE_BYTES) /* all else is short */
         snprintf(text, sizeof text, "quoit,%s,%s,%.32s,%s,%s,%s", contact->version, contact->machine, contact->hostname,
                  contact->process, contact->agent, contact->needs);
-    enum quoit_status status = exchange->ops->put(exchange, PART_CONTACT, text);
-    return status == QUOIT_OK ? exchange->ops->fence(exchange) : status;
+    return exchange->ops->put(exchange, PART_CONTACT, text);
+}
+
+/* Without a limit: programs may do other things before they call shmem_init. */
+static enum quoit_status wait_for_all(struct quoit_boot *boot)
+{
+    struct quoit_exchange *exchange = &boot->exchange;
+    struct quoit_late late;
+    if (exchange->rank != 0)
+        return exchange->ops->fence(exchange);
+    quoit_late_begin(&late, boot->network.link_timeout_ns);
+    enum quoit_status status = exchange->ops->fence(exchange);
+    quoit_late_end(&late);
+    return status;
 }
 
 static enum quoit_status get_contact(struct quoit_exchange *exchange, uint32_t rank, struct contact *contact_out)
@@ -333,6 +346,8 @@ static enum quoit_status find_agent(struct quoit_boot *boot, uint64_t data_bytes
         return status;
     fill_contact(boot, data_bytes, name_out, &own);
     status = put_contact(exchange, &own);
+    if (status == QUOIT_OK)
+        status = wait_for_all(boot);
     if (status == QUOIT_OK)
         status = find_lowest(exchange, &own, &lowest);
     if (status == QUOIT_OK && lowest.rank == exchange->rank)

@@ -303,6 +303,40 @@ class Pmi(Namespaces, scenario.Case):
         self.assertEqual((statuses, err, late), ([0, 0], "", [None]), out)
         self.assertEqual(lines(out), greetings(2))
 
+    def test_stopped_host_during_start(self):
+        """It stops behind the first fence: the others wait for it in the second, where no heartbeat is heard yet."""
+        def stop(server, rank, request, answer):
+            if rank == 0 and request["cmd"] == "barrier_in" and server.fences == 0:
+                os.kill(server.processes[2].pid, signal.SIGSTOP)
+            return answer
+
+        def end(server):
+            if all(process.poll() is not None for process in server.processes[:2]):
+                server.processes[2].kill()
+
+        server, statuses, out, err = self.launch((0, 0, 1), GREET, env={"QUOIT_LINK_TIMEOUT": f"{LIMIT_S}s"}, lie=stop,
+                                                 each_step=end)
+        self.assertEqual((statuses, out), ([1, 1, -signal.SIGKILL], ""), err)
+        self.assertRegex(err, r"\Aquoit: host .* has waited [\d.]+ s for another host to join the network.*Q0221\]\n\Z")
+        self.assertLess(server.seconds, SOON_S)
+
+    def test_late_pe(self):
+        """PE 1 calls shmem_init long after PE 0, which says that it waits, once, and goes on."""
+        late = []
+
+        def stop_and_go(server):
+            if not late:
+                os.kill(server.processes[1].pid, signal.SIGSTOP)
+                late.append(time.monotonic())
+            elif late[0] and time.monotonic() - late[0] > LIMIT_S:
+                os.kill(server.processes[1].pid, signal.SIGCONT)
+                late[0] = None
+
+        _, statuses, out, err = self.launch((0, 1), GREET, env={"QUOIT_LINK_TIMEOUT": "1s"}, each_step=stop_and_go)
+        self.assertEqual((statuses, late), ([0, 0], [None]), err)
+        self.assertRegex(err, r"\A.*warning: PE 0 has waited 1\.0 s in shmem_init .*Q0316\]\n\Z")
+        self.assertEqual(lines(out), greetings(2))
+
     def test_schedules_of_pe_0(self):
         """All PEs take the table of PE 0's user, for the hosts that the launcher has chosen; that of the other host is not read."""
         quoit = os.path.join(scenario.BIN, "quoit")
