@@ -255,6 +255,7 @@ struct proxy_word {
     enum { PROXY_READY = 1, PROXY_CUT_OFF, PROXY_LOST, PROXY_OFFERS } kind;
     uint32_t dead_links[2];
     uint32_t lost_host;
+    bool is_silent; /* the lost host, whose connection is up */
 };
 
 static void tell(int fd, const struct proxy_word *word)
@@ -288,11 +289,11 @@ static bool exchange(void *arg, const void *own, uint32_t bytes, void *all_out)
     return network_gather(&end->seat, bytes, all_out);
 }
 
-static void tell_lost(void *arg, uint32_t host)
+static void tell_lost(void *arg, uint32_t host, bool is_silent)
 {
     struct network_end *end = arg;
     if (!end->is_lost_told)
-        tell(end->ready_fd, &(struct proxy_word){.kind = PROXY_LOST, .lost_host = host});
+        tell(end->ready_fd, &(struct proxy_word){.kind = PROXY_LOST, .lost_host = host, .is_silent = is_silent});
     end->is_lost_told = true;
 }
 
@@ -424,8 +425,11 @@ static void take_word(struct host *host, const struct proxy_word *word)
         host->is_ready = true;
     } else if (word->kind == PROXY_LOST && word->lost_host < job->plan->host_count) {
         /* It hangs, if it has not died: its end is what ends the job, and names it. */
-        if (!job->proxies_stop_ns)
-            hosts_kill_proxy(job, word->lost_host);
+        if (job->proxies_stop_ns)
+            return;
+        if (word->is_silent && job->hosts[word->lost_host].missed_by == HOST_NONE)
+            job->hosts[word->lost_host].missed_by = host->index;
+        hosts_kill_proxy(job, word->lost_host);
     } else if (word->kind == PROXY_CUT_OFF && !hosts_cut_off(job) && word->dead_links[0] < job->plan->host_count &&
                word->dead_links[1] < job->plan->host_count) {
         memcpy(job->dead_links, word->dead_links, sizeof job->dead_links);

@@ -209,6 +209,7 @@ static bool open_job(struct job *job, const struct plan *plan, char **environmen
     for (uint32_t i = 0; i < plan->host_count; i++)
         job->hosts[i] = (struct host){
             .job = job, .index = i, .memory_fd = -1, .link_fd = -1, .proxy_start_fd = -1, .proxy_ready.fd = -1,
+            .missed_by = HOST_NONE,
             .talk.is_lost = true, /* until it is opened */
         };
     hosts_find_ways(job);

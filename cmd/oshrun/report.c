@@ -280,7 +280,13 @@ static void tell_dead_proxy(FILE *out, const struct host *host)
 {
     int status = host->proxy_wait_status;
     const char *name = WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status)) : NULL;
-    char how[64] = "", text[HOSTS_NAME_BYTES];
+    char how[64] = "", text[HOSTS_NAME_BYTES], other[HOSTS_NAME_BYTES];
+    if (host->missed_by != HOST_NONE && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) { /* by hosts_kill_proxy */
+        tell(out, "Q0205", "the proxy of %s was not heard by that of %s for --link-limit: it hung, or the network between "
+                           "them is cut; its PEs are cut off",
+             hosts_name(host->job, host->index, text), hosts_name(host->job, host->missed_by, other));
+        return;
+    }
     if (WIFSIGNALED(status))
         snprintf(how, sizeof how, " of SIG%s%s", name ? name : "?",
                  WTERMSIG(status) == SIGKILL ? " (kill -9, or memory ran out)" : "");

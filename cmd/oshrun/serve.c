@@ -123,9 +123,10 @@ static void on_message(void *arg, uint32_t source_host, uint32_t port, const voi
 }
 
 /* Once its PEs have finalized, nobody needs a host but who calls shmem_init again. */
-static void on_lost(void *arg, uint32_t host)
+static void on_lost(void *arg, uint32_t host, bool is_silent)
 {
     struct serve *serve = arg;
+    (void)is_silent; /* the PEs of this host are told that it is one or the other */
     pthread_mutex_lock(&serve->lock);
     struct seen *seen = &serve->hosts[host];
     if (serve->gone_count > 0 && seen->finalized_count == serve->gone_count) {

@@ -100,8 +100,9 @@ static bool exchange(void *arg, const void *own, uint32_t bytes, void *all_out)
     return true;
 }
 
-static void note_lost(void *arg, uint32_t lost_host)
+static void note_lost(void *arg, uint32_t lost_host, bool is_silent)
 {
+    (void)is_silent;
     struct host *host = arg;
     uint32_t before = atomic_fetch_or(&host->lost_mask, 1u << lost_host);
     if (before >> lost_host & 1)

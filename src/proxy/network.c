@@ -330,7 +330,7 @@ static void drop_messages(struct network *network, uint32_t host)
     }
 }
 
-static void lose(struct network *network, uint32_t host)
+static void lose(struct network *network, uint32_t host, bool is_silent)
 {
     const struct quoit_lane_network *config = network->lane->group->network;
     struct flow *flow = &network->flows[host];
@@ -338,7 +338,7 @@ static void lose(struct network *network, uint32_t host)
     if (flow->is_lost_told || quoit_lane_is_stopping(network->lane))
         return;
     flow->is_lost_told = true;
-    config->on_lost(config->arg, host);
+    config->on_lost(config->arg, host, is_silent);
 }
 
 /* Payload from memory to memory. False: not now, or never: then the lane has failed or the host is lost. */
@@ -353,7 +353,7 @@ static bool begin_transfer(struct network *network, uint64_t cookie, const struc
         is_put ? quoit_net_put(network->net, reach->window, offset, memory, network->region, frame->bytes, cookie)
                : quoit_net_get(network->net, reach->window, offset, memory, network->region, frame->bytes, cookie);
     if (status == QUOIT_GONE)
-        lose(network, frame->dest_host);
+        lose(network, frame->dest_host, false);
     else if (status != QUOIT_OK && status != QUOIT_FULL)
         quoit_lane_fail(lane, status);
     if (status != QUOIT_OK)
@@ -451,7 +451,7 @@ static uint32_t poll_outbox(struct network *network)
         wait_for_ack(network, cookie);
         quoit_outbox_taken(outbox);
         if (!quoit_net_is_connected(network->net, frame->dest_host))
-            lose(network, frame->dest_host);
+            lose(network, frame->dest_host, false);
         done_count++;
     }
     return done_count;
@@ -631,7 +631,7 @@ static void on_lost(void *arg, uint32_t host, enum quoit_status status)
     }
     quoit_log(QUOIT_LOG_INFO, "host %u is lost: %s", host, quoit_status_text(status));
     quoit_lane_count_up(&network->lane->shared->network.lost_count, 1);
-    lose(network, host);
+    lose(network, host, status == QUOIT_TIMEOUT);
 }
 
 static void on_left(void *arg, uint32_t host)

@@ -237,9 +237,10 @@ static inline bool exchange(void *arg, const void *own, uint32_t bytes, void *al
     return true;
 }
 
-static inline void count_lost(void *arg, uint32_t host)
+static inline void count_lost(void *arg, uint32_t host, bool is_silent)
 {
     (void)arg;
+    (void)is_silent;
     assert_int_equal(host, 1);
     world_of_net->lost_count++;
 }

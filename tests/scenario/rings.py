@@ -142,7 +142,7 @@ class Rings(scenario.Case):
         job = self.busy("--link-limit", "3s")
         begin = time.monotonic()
         os.kill(self.pids_of("quoit-proxy")[1], signal.SIGSTOP)
-        self.end_of(job, 1, r"the proxy of host\d has died")
+        self.end_of(job, 1, r"the proxy of host\d was not heard by that of host\d for --link-limit")
         self.assertLess(time.monotonic() - begin, 3 + scenario.LATE_S)
 
     def test_a_link_goes_down(self):
