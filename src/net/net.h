@@ -79,9 +79,11 @@ struct quoit_net_limits {
     uint32_t inline_bytes;   /* the source of a put of so many bytes may change as soon as the call returns */
     uint32_t alignment;      /* of offsets and sizes of puts and gets; 1: none */
     uint64_t transfer_bytes; /* of a put or get, at most */
+    uint64_t opening_ns;     /* about what a process takes to load the library and to open an end */
     bool needs_region;       /* a put or get must name the region of its local memory */
     bool orders_puts;        /* puts to a host take effect in order */
     bool is_rdma;            /* puts and gets need no progress at the other host */
+    bool slow_gets;          /* a small one takes longer than a message and its response */
     bool takes_guests;       /* guests and hosts may send messages to each other */
     bool knows_guests;       /* hosts serve puts and gets of those guests alone that they take */
 };

@@ -16,7 +16,7 @@
 #define SLOT_BYTES  (QUOIT_FRAME_BYTES + DATA_BYTES)
 #define FRAMES_MAX  16u /* of a context, under way */
 #define LOOK_EVERY  8u  /* looks of waits for other things, which make way for the proxy: each is a system call */
-#define OPEN_AFTER  10000u  /* operations: it takes about as long to open the end as they lose through the proxy */
+#define LOSS_NS     8000u   /* of an operation through the proxies; with so many as take the opening the end is opened */
 #define WAKE_NS     200000u /* between two wakes of one PE: waits stay awake about so long before they sleep */
 #define NO_PE       UINT32_MAX
 #define LOST_LIMITS 3u      /* times the limit after which the proxies have found a host lost, if it is */
@@ -635,6 +635,26 @@ static bool ask(struct quoit_guest *guest, const struct quoit_peer *peer, uint32
     return atomic_load_explicit(&op->state, memory_order_acquire) == OP_DONE;
 }
 
+/* The old value. False: there is none. */
+static bool ask_by_frame(struct quoit_guest *guest, const struct quoit_peer *peer, const struct quoit_frame *frame,
+                         void *result_out)
+{
+    uint32_t slot = take_frame(guest, peer, OP_ASK, *frame);
+    if (slot == NO_SLOT)
+        return false;
+    bool is_done = ask(guest, peer, slot);
+    if (is_done)
+        memcpy(result_out, &guest->ops[slot].value, frame->size); /* little-endian */
+    free_slot(guest, slot);
+    return is_done;
+}
+
+/* Words that no store tears, as atomics have them. */
+static bool is_word(uint64_t offset, size_t bytes)
+{
+    return (bytes == 4 || bytes == 8) && offset % bytes == 0;
+}
+
 bool quoit_guest_get(struct quoit_context *context, const struct quoit_peer *peer, void *destination, uint64_t offset,
                      size_t bytes)
 {
@@ -643,6 +663,11 @@ bool quoit_guest_get(struct quoit_context *context, const struct quoit_peer *pee
     (void)context;
     if (!serves(guest, offset, bytes, false))
         return false;
+    if (guest->contacts->slow_gets && guest->contacts->takes_guests && is_word(offset, bytes)) {
+        const struct quoit_frame frame = {
+            .kind = QUOIT_FRAME_AMO_FETCH, .op = QUOIT_AMO_FETCH, .size = (uint8_t)bytes, .offset = offset};
+        return ask_by_frame(guest, peer, &frame, destination);
+    }
     uint32_t slot = take_slot(guest, peer, OP_GET);
     if (slot == NO_SLOT)
         return false;
@@ -670,16 +695,8 @@ bool quoit_guest_amo(struct quoit_context *context, const struct quoit_peer *pee
                                       .operand2 = atomic->compare};
     if (!result_out)
         return send_counted(context, peer, frame, NULL);
-    if (!serves(guest, atomic->offset, 0, true) || !is_alone(guest, context))
-        return false;
-    uint32_t slot = take_frame(guest, peer, OP_ASK, frame);
-    if (slot == NO_SLOT)
-        return false;
-    bool is_done = ask(guest, peer, slot);
-    if (is_done)
-        memcpy(result_out, &guest->ops[slot].value, atomic->size); /* little-endian */
-    free_slot(guest, slot);
-    return is_done;
+    return serves(guest, atomic->offset, 0, true) && is_alone(guest, context) &&
+           ask_by_frame(guest, peer, &frame, result_out);
 }
 
 /* And sends the wakes that are due. */
@@ -770,7 +787,7 @@ enum quoit_status quoit_guest_open(struct quoit_ring_engine *ring, enum quoit_gu
     guest->ring = ring;
     guest->contacts = contacts;
     guest->bytes_max = job->chunk_bytes < DATA_BYTES ? job->chunk_bytes : DATA_BYTES;
-    guest->left_count = use == QUOIT_GUEST_YES ? 0 : OPEN_AFTER;
+    guest->left_count = use == QUOIT_GUEST_YES ? 0 : (uint32_t)(contacts->opening_ns / LOSS_NS);
     guest->first_wake = NO_PE;
     pthread_mutex_init(&guest->lock, NULL);
     while (guest->free_count < SLOT_COUNT) {

@@ -34,6 +34,7 @@
 #define SENDS_MAX      (SEND_COUNT / 4) /* to one host, so that one that hangs leaves some for the others */
 #define GUEST_COUNT    32u              /* messages of a guest, each way: it asks for little at a time */
 #define BATCH_COUNT    32               /* completions read at once */
+#define OPENING_NS     80000000u        /* measured with tcp;ofi_rxm: it looks at all its providers */
 
 /* What this driver takes by itself, best first. Others (sockets, net, udp, shm) only if they are named. */
 static const char *const ranking[] = {"cxi", "efa", "psm3", "opx", "psm2", "verbs;ofi_rxm", "psm", "tcp;ofi_rxm"};
@@ -498,6 +499,7 @@ static void set_limits(struct ofi *ofi)
         .inline_bytes = (uint32_t)info->tx_attr->inject_size,
         .alignment = 1,
         .transfer_bytes = info->ep_attr->max_msg_size,
+        .opening_ns = OPENING_NS,
         .needs_region = has_mode(ofi, FI_MR_LOCAL),
         .orders_puts = (info->tx_attr->msg_order & FI_ORDER_WAW) != 0 && info->ep_attr->max_order_waw_size > 0,
         .is_rdma = !is_rxm_tcp && info->domain_attr->data_progress == FI_PROGRESS_AUTO,

@@ -29,6 +29,7 @@
 #define BATCH_COUNT    32               /* steps of UCX in one progress */
 #define CLOSE_NS       200000000u       /* what was sent may leave the host before the end closes */
 #define DEVICES_MAX    64u
+#define OPENING_NS     20000000u /* measured over tcp */
 
 /* What this driver takes by itself, best first; others only if they are named. */
 static const char *const ranking[] = {"dc_mlx5", "rc_mlx5", "rc_verbs", "tcp"};
@@ -514,7 +515,9 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
     ucx->end.limits = (struct quoit_net_limits){.message_bytes = MESSAGE_BYTES,
                                                 .alignment = 1,
                                                 .transfer_bytes = UINT64_MAX / 2,
+                                                .opening_ns = OPENING_NS,
                                                 .is_rdma = !ucx->has_frames,
+                                                .slow_gets = ucx->has_frames,
                                                 .takes_guests = ucx->has_frames,
                                                 .knows_guests = ucx->has_frames};
     *end_out = &ucx->end;
