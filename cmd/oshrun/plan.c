@@ -223,13 +223,19 @@ static bool find_allocation(struct plan *plan)
     return true;
 }
 
+/* Whether the links of the driver are cables between machines. */
+static bool joins_machines(const char *driver_name)
+{
+    const struct quoit_port_driver *driver = quoit_port_driver_find(driver_name);
+    return driver && !quoit_port_driver_is_one_machine(driver);
+}
+
 bool plan_has_bridges(const struct plan *plan)
 {
-    const struct quoit_port_driver *driver = quoit_port_driver_find(plan_text(plan, QUOIT_OPT_DRIVER));
     bool is_network_named =
         is_given(plan, QUOIT_OPT_NETWORK) && strcmp(plan_text(plan, QUOIT_OPT_NETWORK), "ring") != 0;
     bool has_rings = plan_text(plan, QUOIT_OPT_RINGS)[0] != '\0'; /* of which it names the network between them */
-    return plan->machines.count > 1 && driver && !quoit_port_driver_is_one_machine(driver) &&
+    return plan->machines.count > 1 && joins_machines(plan_text(plan, QUOIT_OPT_DRIVER)) &&
            (!is_network_named || has_rings);
 }
 
@@ -271,12 +277,6 @@ static int find_machines(struct plan *plan)
     if (plan_has_bridges(plan) && !strchr(plan_text(plan, QUOIT_OPT_BRIDGES), ','))
         return bad_usage("--bridges %s: two ports, such as /dev/ntb0,/dev/ntb1", plan_text(plan, QUOIT_OPT_BRIDGES));
     return PLAN_GO_ON;
-}
-
-static bool is_of_machines(const struct quoit_share_config *ring)
-{
-    const struct quoit_port_driver *driver = quoit_port_driver_find(ring->driver);
-    return driver && !quoit_port_driver_is_one_machine(driver);
 }
 
 /* Sets an option for this process and, by its variable, for the agents. */
@@ -346,7 +346,7 @@ static int find_ring(struct plan *plan)
         return bad_usage("--ring: the ring %s is of another build", name);
     if (status != QUOIT_OK)
         return bad_usage("--ring: the ring %s does not answer: %s", name, quoit_status_text(status));
-    if (is_of_machines(&list.ring))
+    if (joins_machines(list.ring.driver))
         return take_bridges(plan, &list.ring);
     plan->ring = list.ring;
     plan->cut_links = list.cut_links;
