@@ -26,8 +26,7 @@ struct quoit_contacts {
     uint64_t tag;                    /* of the job */
     uint64_t lost_limit_ns;          /* after which a host is lost */
     uint64_t opening_ns;             /* see struct quoit_net_limits */
-    bool is_rdma;
-    bool slow_gets;
+    bool is_rdma;                    /* likewise */
     bool takes_guests;               /* the proxies execute frames that PEs send by themselves */
     bool is_told;                    /* the rest is filled in */
     struct quoit_contact hosts[];    /* [host_count]; of the own host it is not used */

@@ -83,7 +83,6 @@ struct quoit_net_limits {
     bool needs_region;       /* a put or get must name the region of its local memory */
     bool orders_puts;        /* puts to a host take effect in order */
     bool is_rdma;            /* puts and gets need no progress at the other host */
-    bool slow_gets;          /* a small one takes longer than a message and its response */
     bool takes_guests;       /* guests and hosts may send messages to each other */
     bool knows_guests;       /* hosts serve puts and gets of those guests alone that they take */
 };

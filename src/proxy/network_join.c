@@ -85,7 +85,6 @@ static void tell_contacts(struct quoit_lane *lane, const struct quoit_net *net, 
     told->lost_limit_ns = config->lost_limit_ns ? config->lost_limit_ns : QUOIT_NET_LOST_LIMIT_NS;
     told->opening_ns = limits->opening_ns;
     told->is_rdma = limits->is_rdma;
-    told->slow_gets = limits->slow_gets;
     told->takes_guests = limits->takes_guests && has_guests;
     for (uint32_t host = 0; host < lane->layout->job.host_count; host++)
         told->hosts[host] = contacts[host].memory;

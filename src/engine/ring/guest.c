@@ -635,26 +635,6 @@ static bool ask(struct quoit_guest *guest, const struct quoit_peer *peer, uint32
     return atomic_load_explicit(&op->state, memory_order_acquire) == OP_DONE;
 }
 
-/* The old value. False: there is none. */
-static bool ask_by_frame(struct quoit_guest *guest, const struct quoit_peer *peer, const struct quoit_frame *frame,
-                         void *result_out)
-{
-    uint32_t slot = take_frame(guest, peer, OP_ASK, *frame);
-    if (slot == NO_SLOT)
-        return false;
-    bool is_done = ask(guest, peer, slot);
-    if (is_done)
-        memcpy(result_out, &guest->ops[slot].value, frame->size); /* little-endian */
-    free_slot(guest, slot);
-    return is_done;
-}
-
-/* Words that no store tears, as atomics have them. */
-static bool is_word(uint64_t offset, size_t bytes)
-{
-    return (bytes == 4 || bytes == 8) && offset % bytes == 0;
-}
-
 bool quoit_guest_get(struct quoit_context *context, const struct quoit_peer *peer, void *destination, uint64_t offset,
                      size_t bytes)
 {
@@ -663,11 +643,6 @@ bool quoit_guest_get(struct quoit_context *context, const struct quoit_peer *pee
     (void)context;
     if (!serves(guest, offset, bytes, false))
         return false;
-    if (guest->contacts->slow_gets && guest->contacts->takes_guests && is_word(offset, bytes)) {
-        const struct quoit_frame frame = {
-            .kind = QUOIT_FRAME_AMO_FETCH, .op = QUOIT_AMO_FETCH, .size = (uint8_t)bytes, .offset = offset};
-        return ask_by_frame(guest, peer, &frame, destination);
-    }
     uint32_t slot = take_slot(guest, peer, OP_GET);
     if (slot == NO_SLOT)
         return false;
@@ -695,8 +670,16 @@ bool quoit_guest_amo(struct quoit_context *context, const struct quoit_peer *pee
                                       .operand2 = atomic->compare};
     if (!result_out)
         return send_counted(context, peer, frame, NULL);
-    return serves(guest, atomic->offset, 0, true) && is_alone(guest, context) &&
-           ask_by_frame(guest, peer, &frame, result_out);
+    if (!serves(guest, atomic->offset, 0, true) || !is_alone(guest, context))
+        return false;
+    uint32_t slot = take_frame(guest, peer, OP_ASK, frame);
+    if (slot == NO_SLOT)
+        return false;
+    bool is_done = ask(guest, peer, slot);
+    if (is_done)
+        memcpy(result_out, &guest->ops[slot].value, atomic->size); /* little-endian */
+    free_slot(guest, slot);
+    return is_done;
 }
 
 /* And sends the wakes that are due. */

@@ -776,31 +776,6 @@ static void while_it_connects_the_proxy_does_it(void **state)
     assert_int_equal(test.sent[0].flow_sequence, 1);
 }
 
-/* Where the network's own gets are slow. Its proxy would not load other sizes and places at once. */
-static void words_are_fetched_by_frames(void **state)
-{
-    uint64_t value = 0;
-    uint32_t half = 0;
-    (void)state;
-    quoit_memory_contacts(&test.layout, test.memory)->slow_gets = true;
-    test.found = 0x0123456789abcdef;
-    test.engine->ops->get(&test.context, &test.peers[2], &value, test.heap + 8, sizeof value, false);
-    test.engine->ops->get(&test.context, &test.peers[2], &half, test.heap + 4, sizeof half, false);
-    assert_int_equal(value, test.found);
-    assert_int_equal(half, (uint32_t)test.found);
-    assert_int_equal(test.sent_count, 2);
-    for (uint32_t i = 0; i < 2; i++) {
-        assert_int_equal(test.sent[i].kind, QUOIT_FRAME_AMO_FETCH);
-        assert_int_equal(test.sent[i].op, QUOIT_AMO_FETCH);
-        assert_int_equal(test.sent[i].size, i == 0 ? 8 : 4);
-        assert_int_equal(test.sent[i].offset, test.heap + (i == 0 ? 8 : 4));
-    }
-    test.engine->ops->get(&test.context, &test.peers[2], &value, test.heap + 4, sizeof value, false);
-    test.engine->ops->get(&test.context, &test.peers[2], &half, test.heap, 2, false);
-    assert_int_equal(test.sent_count, 2);
-    assert_int_equal(test.operation_count, 2);
-}
-
 static void by_itself_only_where_it_may_and_for_a_program_that_gains(void **state)
 {
     (void)state;
@@ -873,7 +848,6 @@ int main(void)
         FRAME_TEST(a_frame_that_is_lost_ends_the_job),
         FRAME_TEST(what_no_frame_asked_for_ends_the_connection),
         FRAME_TEST(while_it_connects_the_proxy_does_it),
-        FRAME_TEST(words_are_fetched_by_frames),
         cmocka_unit_test(by_itself_only_where_it_may_and_for_a_program_that_gains),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
