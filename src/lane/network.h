@@ -19,8 +19,8 @@ struct quoit_lane_network {
     /* Gives all hosts the bytes of this one, and fills all_out with those of hosts 0..H-1, `bytes` each. Blocks until
      * every host has called it. False: some have not in time. */
     bool (*exchange)(void *arg, const void *own, uint32_t bytes, void *all_out);
-    /* Called once for each host that is lost, and for one that has left when something is to be sent to it. is_silent: it
-     * was not heard within lost_limit_ns, though its connection is up; it hangs, or the network is cut. */
+    /* Called once for each host that is lost, and for one that has left when something is to be sent to it. is_silent:
+     * nothing came from it within lost_limit_ns, though its connection is up; it hangs, or the network is cut. */
     void (*on_lost)(void *arg, uint32_t host, bool is_silent);
     void *arg; /* of both */
 };
