@@ -2,7 +2,9 @@
 #include "prefix.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,8 +28,11 @@ int prefix_run(char *const *words, FILE *input, FILE *output)
 {
     int status;
     fflush(NULL);
-    pid_t pid = fork();
+    pid_t own = getpid(), pid = fork();
     if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM); /* what this process was to do ends with it */
+        if (getppid() != own)
+            _exit(128 + SIGTERM);
         if ((!input || dup2(fileno(input), STDIN_FILENO) >= 0) && (!output || dup2(fileno(output), STDOUT_FILENO) >= 0))
             execvp(words[0], words);
         fprintf(stderr, "quoit: cannot run %s: %s\n", words[0], strerror(errno));

@@ -9,6 +9,7 @@ import math
 import os
 import re
 import resource
+import signal
 import statistics
 import subprocess
 import sys
@@ -39,7 +40,11 @@ BUSY = "the machines were too busy to tell the methods apart, so nothing is stor
 
 
 class Wrong(Exception):
-    """Nothing can be measured or stored; the text says why."""
+    """Nothing can be measured or stored; the text says why. status: 2 where options are wrong."""
+
+    def __init__(self, text, status=1):
+        super().__init__(text)
+        self.status = status
 
 
 def parse_arguments(arguments):
@@ -291,7 +296,7 @@ def ask(quoit, section, options):
     """What quoit info tells of the table."""
     told = subprocess.run([quoit, "info", section, "--json", *options.places], stdout=subprocess.PIPE, check=False)
     if told.returncode != 0:
-        raise Wrong(f"quoit info {section} has refused these options")
+        raise Wrong(f"quoit info {section} has refused these options", told.returncode)
     return json.loads(told.stdout)[section]
 
 
@@ -336,7 +341,8 @@ def run_collectives(quoit, places, hosts, collectives, method, run_seconds, fold
              ",".join(dict.fromkeys(map(str, parts.values()))), "--seconds", f"{run_seconds:.3f}", "--json", result]
     run = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if run.returncode != 0:
-        raise Wrong(f"quoit perf --schedules {schedules}: {run.stderr.strip() or f'status {run.returncode}'}")
+        raise Wrong(f"quoit perf --schedules {schedules}: {run.stderr.strip() or f'status {run.returncode}'}",
+                    2 if run.returncode == 2 else 1)
     with open(result, encoding="utf-8") as file:
         found = {(row["test"], row["bytes"]): row["ns"]["median"] for row in json.load(file)["rows"]}
     return {name: {size: found[COLLECTIVES[name][0], part] for size, part in parts.items()} for name in taking}
@@ -398,6 +404,7 @@ def tune_hosts(quoit, options):
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # and what it runs, and wrote in /tmp
     options = parse_arguments(sys.argv[3:])
     for name in [name for name in os.environ if name.startswith(("QUOIT_", "SHMEM_", "SMA_")) and name not in KEPT_VARIABLES]:
         del os.environ[name]  # the measurement must not depend on the user's settings
@@ -405,7 +412,7 @@ def main():
         (tune_hosts if options.places else tune)(sys.argv[2], options)
     except Wrong as problem:
         sys.stderr.write(f"quoit tune: {problem}\n")
-        return 1
+        return problem.status
     except KeyboardInterrupt:
         return 130
     return 0

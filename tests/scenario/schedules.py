@@ -6,9 +6,11 @@ prints of its job. That the results are right under any table is shown by unit.c
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 import scenario
 from info import rows
@@ -109,6 +111,9 @@ class Tables(Case):
             result = self.quoit("tune", *words)
             self.assertEqual((result.returncode, result.stdout), (1, ""), words)
             self.assertIn("there is nothing to choose", result.stderr)
+        for words in (["--hosts", "x"], ["--hosts", "0"], ["--host", "a,,b"]):
+            result = self.quoit("tune", *words)
+            self.assertEqual((result.returncode, result.stdout), (2, ""), words)
 
 
 class Jobs(Case):
@@ -175,6 +180,22 @@ class Jobs(Case):
             self.assertEqual([line[3] for line in lines[1:]], TUNED[name][:count])
             self.assertEqual([float(line[1]) for line in lines[:2]], [101.3, 102.7] if name == "exchange" else [104.0, 108.0])
         self.assertEqual(self.table_of(self.taken(*self.hosts)), self.table_of(told))
+
+    def test_tune_is_ended(self):
+        """Nothing stays: neither what it ran, nor its folder in /tmp."""
+        with tempfile.TemporaryDirectory() as folder:
+            env = scenario.environment(self.mark, **self.env, TMPDIR=folder)
+            tune = subprocess.Popen([QUOIT, "tune", *map(str, self.hosts), *LIMIT, "--time", "60s"], env=env,
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            end = time.monotonic() + scenario.LIMIT_S
+            while not self.pids_of("quoit-proxy"):
+                self.assertLess(time.monotonic(), end, "it measures nothing")
+                time.sleep(0.05)
+            tune.terminate()
+            _, err = tune.communicate(timeout=scenario.LIMIT_S)
+            self.assertEqual(tune.returncode, -signal.SIGTERM, err)
+            self.assert_nothing_left()
+            self.assertEqual(os.listdir(folder), [])
 
     def test_tune_fails(self):
         """What was measured on busy machines is stored only if asked for, and nothing of what was not measured."""

@@ -13,6 +13,7 @@ def main():
     if len(sys.argv) < 3 or sys.argv[1] not in COMMANDS:
         sys.exit(__doc__)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # and what it runs, and wrote in /tmp
     sys.path.insert(1, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))  # perf.py
     try:
         return importlib.import_module(COMMANDS[sys.argv[1]]).main(sys.argv[2], sys.argv[3:])
