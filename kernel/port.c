@@ -251,8 +251,7 @@ static int translate(struct qn_port *port, u32 window)
 
 /*
  * Some chips keep the translation at the peer, whose registers are out of reach when the link is lost, or is about to be
- * seen lost. It is taken down, and the translation is set when it comes up again. One that could not be cleared is still
- * there then: what no holder has set is cleared, before the peer may write again.
+ * seen lost. It is taken down, and the translation is set when it comes up again.
  */
 static void lose_link(struct qn_port *port, u32 window, int error)
 {
@@ -260,17 +259,22 @@ static void lose_link(struct qn_port *port, u32 window, int error)
 	qn_link_lose(port);
 }
 
+/*
+ * What the chip holds when the link comes up is not known: a translation that could not be cleared, or a length that
+ * the peer's driver has set. ntb_hw_amd, when it cannot reach the registers of the other machine, writes one into its
+ * own, where it opens that machine's window at address 0. So each window is cleared, before the peer may write again
+ * and before another address is set.
+ */
 void qn_inbound_resume(struct qn_port *port, u32 window)
 {
 	struct qn_inbound *inbound = &port->inbound[window];
 	struct qn_inbound *left = &port->left[window];
 	bool is_translated = inbound->bytes && !inbound->is_lost;
-	int error = 0;
+	int error;
 
 	if (!left->memory && inbound->is_left)
 		left = inbound;
-	if (!is_translated || left->memory)
-		error = set_chip(port, window, left->mapping.address, 0);
+	error = set_chip(port, window, left->mapping.address, 0);
 	if (is_translated && (!error || is_refused(error)))
 		error = translate(port, window);
 	if (error && !is_refused(error))

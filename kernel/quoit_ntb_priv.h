@@ -248,7 +248,7 @@ void qn_inbound_lose(struct qn_port *port, u32 window);
 void qn_inbound_leave(struct qn_port *port, u32 window);
 /* Takes it out of the chip, if that can be reached. */
 void qn_inbound_suspend(struct qn_port *port, u32 window);
-/* The chip can be reached again: puts it back, or clears what may be left there. */
+/* The chip can be reached again: clears what may be left there, and puts back what the window had. */
 void qn_inbound_resume(struct qn_port *port, u32 window);
 struct inode *qn_inode_new(void); /* NULL: no memory */
 /* port->alive is held, but not port->lock: it maps memory, which takes long. */

@@ -180,4 +180,5 @@ const struct chip chip_amd = {
     .read = amd_read,
     .write = amd_write,
     .translation = amd_translation,
+    .has_sender_lengths = true,
 };

@@ -170,7 +170,11 @@ static void write_register(struct end *end, uint32_t at, uint32_t value, uint32_
     link->chip->write(end, at, value, mask);
     for (uint32_t i = 0; i < 2 * WINDOWS; i++) {
         struct translation now = link->chip->translation(&link->ends[i / WINDOWS], i % WINDOWS);
-        link->moved_count += before[i].bytes != 0 && now.bytes != 0 && before[i].base != now.base;
+        if (before[i].bytes != 0 && now.bytes != 0 && before[i].base != now.base)
+            *(link->is_length_of_sender[i] ? &link->moved_of_sender_count : &link->moved_count) += 1;
+        if (now.bytes != before[i].bytes)
+            link->is_length_of_sender[i] =
+                now.bytes != 0 && link->chip->has_sender_lengths && end == &link->ends[i / WINDOWS];
     }
 }
 
@@ -340,8 +344,9 @@ static _Noreturn void end_by_signal(const struct link *link)
         printf("engine %d: %llu descriptors, %llu bytes, %llu failed\n", i,
                (unsigned long long)link->engines[i].done_count, (unsigned long long)link->engines[i].done_bytes,
                (unsigned long long)link->engines[i].failed_count);
-    printf("link: %llu rings, %llu lost; %llu times an open window moved\n", (unsigned long long)link->ring_count,
-           (unsigned long long)link->lost_count, (unsigned long long)link->moved_count);
+    printf("link: %llu rings, %llu lost; %llu times an open window moved, %llu with a length of its sender\n",
+           (unsigned long long)link->ring_count, (unsigned long long)link->lost_count,
+           (unsigned long long)link->moved_count, (unsigned long long)link->moved_of_sender_count);
     exit(0);
 }
 
