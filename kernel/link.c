@@ -85,8 +85,10 @@ static u32 hear(struct qn_port *port)
 		return qn_part_hear(port);
 	word = ntb_link_is_up(port->ntb, NULL, NULL) ? ntb_spad_read(port->ntb, port->link_pad) : U32_MAX;
 	link->looked_at = now;
-	if (word == U32_MAX) /* nobody answers */
+	if (word == U32_MAX) { /* nobody answers */
+		set_bit(0, &link->is_cut);
 		return 0;
+	}
 	if (nonce_of(word) && (nonce_of(word) ^ link->own) & QN_DIVIDED) {
 		dev_warn_once(&port->ntb->dev, "of this port and its peer only one is divided: they have no link\n");
 		return 0;
@@ -231,6 +233,7 @@ static bool take(struct qn_port *port, u32 nonce)
 {
 	u32 i;
 
+	clear_bit(0, &port->link.is_cut);
 	if (port->parts)
 		qn_parts_begin(port);
 	if (port->whole)
@@ -346,10 +349,12 @@ void qn_link_event(void *context)
 {
 	struct qn_port *port = context;
 
-	if (!ntb_link_is_up(port->ntb, NULL, NULL))
-		qn_link_lose(port);
-	else
+	if (ntb_link_is_up(port->ntb, NULL, NULL)) {
 		qn_link_kick(port);
+		return;
+	}
+	set_bit(0, &port->link.is_cut);
+	qn_link_lose(port);
 }
 
 void qn_link_init(struct qn_port *port)

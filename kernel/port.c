@@ -159,11 +159,17 @@ static int set_chip(struct qn_port *port, u32 window, dma_addr_t address, u64 by
 	return call.error;
 }
 
+/*
+ * Not when the cable was lost: it may come back in the middle, while the peer's clients still have their mappings, and
+ * a driver that meets it so may lead the window elsewhere (ntb_hw_amd: to address 0, with the length that it had). It is
+ * cleared when the peer has been down, before the next epoch.
+ */
 void qn_inbound_suspend(struct qn_port *port, u32 window)
 {
 	struct qn_inbound *inbound = &port->inbound[window];
+	bool is_kept = test_bit(0, &port->link.is_cut);
 
-	if (inbound->is_set && set_chip(port, window, inbound->mapping.address, 0))
+	if (inbound->is_set && (is_kept || set_chip(port, window, inbound->mapping.address, 0)))
 		inbound->is_left = true;
 	inbound->is_set = false;
 }
@@ -177,11 +183,12 @@ void qn_inbound_leave(struct qn_port *port, u32 window)
 
 /*
  * The peer may still write by a translation that could not be cleared, so its memory is not given back before the chip
- * has another one, or none. A second one before that, by a chip that fails twice, stays pinned for good.
+ * has another one, or none. A second one before that, by a chip that fails twice, stays pinned for good. With the link
+ * seen to be down it is tried again: not every chip needs the cable for it, and the peer may never come back.
  */
 static void keep_left(struct qn_port *port, u32 window, struct qn_inbound *old)
 {
-	if (!old->is_left)
+	if (!old->is_left || (!port->link.taken && !set_chip(port, window, old->mapping.address, 0)))
 		return;
 	if (!port->left[window].memory)
 		port->left[window] = *old;
@@ -550,8 +557,11 @@ void qn_port_end(struct qn_port *port)
 	mutex_lock(&port->lock);
 	if (!port->whole)
 		qn_link_end(port);
-	for (window = 0; window < port->inbound_count; window++)
+	for (window = 0; window < port->inbound_count; window++) {
 		qn_inbound_take_out(port, window, &old[window]);
+		if (port->left[window].memory)
+			set_chip(port, window, port->left[window].mapping.address, 0);
+	}
 	port->is_gone = true;
 	mutex_unlock(&port->lock);
 	up_write(&port->alive);

@@ -118,6 +118,7 @@ struct qn_link {
 	unsigned long heard_at;
 	unsigned long looked_at;
 	unsigned long is_lost; /* bit 0: the chip has reported a loss, or shown one */
+	unsigned long is_cut;  /* bit 0: the cable was lost, and the peer has not been seen to be down since */
 	bool is_ending;        /* of a part: nobody wants it any more, but the peer may still write */
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "boot/apart.h"
 #include "base/assert.h"
+#include "env/signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +9,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -72,14 +72,13 @@ enum quoit_status quoit_apart_start(void (*run)(void *arg), void *arg, const int
     sem_init(&start.is_apart, 0, 0);
     pthread_attr_t attributes;
     pthread_t thread;
-    sigset_t all, before;
+    sigset_t before;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    quoit_signals_block(&before);
     int error = pthread_create(&thread, &attributes, thread_main, &start);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    quoit_signals_restore(&before);
     pthread_attr_destroy(&attributes);
     while (!error && sem_wait(&start.is_apart) != 0 && errno == EINTR)
         ;

@@ -2,9 +2,9 @@
 #include "boot/late.h"
 #include "base/log.h"
 #include "env/clock.h"
+#include "env/signals.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <time.h>
 
 static void *run(void *arg)
@@ -24,13 +24,12 @@ static void *run(void *arg)
 
 void quoit_late_begin(struct quoit_late *late, uint64_t limit_ns)
 {
-    sigset_t all, before;
+    sigset_t before;
     late->limit_ns = limit_ns;
     sem_init(&late->is_over, 0, 0);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals of the program are for its own threads */
+    quoit_signals_block(&before);
     late->has_thread = pthread_create(&late->thread, NULL, run, late) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    quoit_signals_restore(&before);
 }
 
 void quoit_late_end(struct quoit_late *late)

@@ -192,8 +192,10 @@ class Jobs(Case):
                 self.assertLess(time.monotonic(), end, "it measures nothing")
                 time.sleep(0.05)
             tune.terminate()
+            begin = time.monotonic()
             _, err = tune.communicate(timeout=scenario.LIMIT_S)
             self.assertEqual(tune.returncode, -signal.SIGTERM, err)
+            self.assertLess(time.monotonic() - begin, scenario.LATE_S)  # it was to measure for a minute
             self.assert_nothing_left()
             self.assertEqual(os.listdir(folder), [])
 

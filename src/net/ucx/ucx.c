@@ -10,7 +10,6 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +21,7 @@
 
 #include "base/digest.h"
 #include "env/clock.h"
+#include "env/signals.h"
 #include "net/ucx/ucx.h"
 
 #define SEND_COUNT     128u
@@ -468,17 +468,16 @@ static void close_end(struct quoit_net_end *end)
     free(ucx);
 }
 
-/* UCX starts a thread that accepts connections: signals are for those of the program. */
+/* UCX starts a thread that accepts connections. */
 static enum quoit_status open_library(struct ucx *ucx, const struct device *device, bool is_guest,
                                       char problem[QUOIT_NET_PROBLEM_BYTES])
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    sigset_t before;
+    quoit_signals_block(&before);
     enum quoit_status status = open_context(ucx, device, is_guest, problem);
     if (status == QUOIT_OK)
         status = open_worker(ucx, is_guest, problem);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    quoit_signals_restore(&before);
     return status;
 }
 
