@@ -206,7 +206,7 @@ enum quoit_option_type {
     X(NETWORK_DIRECT, "network-direct", "QUOIT_NETWORK_DIRECT", STRING, "auto", "auto|yes|no", 0, 0, NETWORK, PES,     \
       "whether PEs begin small operations over a network by themselves, not through the proxy",                        \
       "auto: once a PE has done enough of them to gain by an end of its own. yes: from the first one on. Neither in "  \
-      "jobs of more than 256 PEs, but for puts and gets by RDMA.")                                                     \
+      "jobs of more than 256 PEs, but for puts and gets by RDMA. Over TCP messages of collectives too.")               \
     X(SCHEDULES, "schedules", "QUOIT_SCHEDULES", STRING, "auto", "auto|rule|COLLECTIVE:SCHEDULE,...", 0, 0, NETWORK,   \
       LAUNCHER, "schedules of collectives between the hosts of a network",                                             \
       "auto: by size, as measured by quoit tune --hosts on these hosts, else by the built-in rules; quoit info "       \

@@ -16,6 +16,7 @@ struct broadcast {
     size_t bytes;
     const char *source; /* the root's, on its host; else NULL */
     bool is_root;       /* this member is the root */
+    bool is_small;
     bool has_own_copy;  /* this member's dest is complete */
     uint32_t lender_pe; /* the PE from whose memory the members of the host copy */
     uint32_t root_host;
@@ -49,7 +50,7 @@ static void send_on(struct quoit_team_state *team, const struct broadcast *broad
     } else {
         const struct quoit_tree tree = tree_of(team, broadcast);
         for (uint32_t round = tree.first; round < tree.end; round++)
-            quoit_team_tree_send(team, message, round);
+            (broadcast->is_small ? quoit_team_post : quoit_team_tree_send)(team, message, round);
     }
 }
 
@@ -58,7 +59,7 @@ static void receive(struct quoit_team_state *team, const struct broadcast *broad
     if (team->has_links)
         quoit_team_stream_wait(team, broadcast->spread.receive);
     else
-        quoit_team_tree_wait(team, tree_of(team, broadcast).receive);
+        (broadcast->is_small ? quoit_team_post_wait : quoit_team_tree_wait)(team, tree_of(team, broadcast).receive);
 }
 
 /* The segment offset of a slot: whole cache lines, not wrapping at the end of the buffer. The same on all members. */
@@ -220,6 +221,7 @@ void quoit_coll_broadcast(struct quoit_team_state *team, uint64_t offset_dest, u
         .offset_dest = offset_dest,
         .bytes = bytes,
         .is_root = root == team->rank,
+        .is_small = bytes <= team->space.slot_bytes,
         .has_own_copy = root != team->rank || has_root_copy,
         .lender_pe = root_host == team->host ? quoit_team_pe_of(team, root) : own->leader_pe,
         .root_host = root_host,
@@ -227,7 +229,7 @@ void quoit_coll_broadcast(struct quoit_team_state *team, uint64_t offset_dest, u
     };
     if (root_host == team->host)
         broadcast.source = quoit_team_workspace(team, root - own->first_rank) + offset_source;
-    if (bytes <= team->space.slot_bytes)
+    if (broadcast.is_small)
         broadcast_small(team, &broadcast);
     else
         broadcast_large(team, &broadcast);

@@ -526,7 +526,7 @@ static void check_next_flag(struct pe *pe)
     uint64_t *const counts[] = {&team->phase,         &team->publish_count,      &team->round,
                                 &team->sent_count[1], &team->come_count[0],      &team->dissemination_count,
                                 &team->come_count[1], &team->tree_sent_count[1], &team->tree_come_count[2],
-                                &team->halving_count};
+                                &team->post_sent_count[3], &team->post_come_count[1], &team->halving_count};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         uint64_t saved = *counts[i];
         *counts[i] = 1000000;

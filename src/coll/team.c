@@ -11,11 +11,11 @@
 _Static_assert(sizeof(struct quoit_team_flags) <= FLAG_BYTES, "the flags have their place");
 _Static_assert(1u << QUOIT_DISSEMINATION_ROUNDS >= QUOIT_RING_HOSTS_MAX, "a flag for each round");
 
-#define WORLD_BYTES (256u << 10)
+#define WORLD_BYTES (252u << 10)
 #define PIECE_BYTES (48u << 10)
 #define PIECE_COUNT (QUOIT_TEAM_PIECES + QUOIT_SET_PIECES)
 _Static_assert(WORLD_BYTES + (PIECE_COUNT - 1) * PIECE_BYTES <=
-                   QUOIT_RUNTIME_BYTES - QUOIT_RUNTIME_AUDIT_BYTES - QUOIT_RUNTIME_MARK_BYTES,
+                   QUOIT_RUNTIME_BYTES - QUOIT_RUNTIME_AUDIT_BYTES - QUOIT_RUNTIME_MARK_BYTES - QUOIT_RUNTIME_MAIL_BYTES,
                "all pieces have room");
 
 /* Up to this many hosts on links an exchange by rounds is the fastest barrier: it has no more rounds than
@@ -100,6 +100,7 @@ struct quoit_team_state *quoit_team_new(struct quoit_fabric *fabric, const struc
     }
     team->has_host_barrier = piece == 0 && quoit_fabric_has_host_barrier(fabric);
     team->has_links = !quoit_job_config_has_network(&fabric->self.layout.job);
+    team->receives = team->is_leader && team->host_count > 1 && quoit_fabric_has_messages(fabric);
     team->are_neighbours = team->has_links && team->host_count == quoit_fabric_host_count(fabric);
     team->leader_workspace = fabric->peers[own->leader_pe].segment;
     team->flags = (struct quoit_team_flags *)(team->leader_workspace + team->space.start);
@@ -128,6 +129,8 @@ uint64_t quoit_team_next_flag(const struct quoit_team_state *team)
     for (uint32_t round = 0; round < QUOIT_DISSEMINATION_ROUNDS; round++) {
         most = team->tree_sent_count[round] > most ? team->tree_sent_count[round] : most;
         most = team->tree_come_count[round] > most ? team->tree_come_count[round] : most;
+        most = team->post_sent_count[round] > most ? team->post_sent_count[round] : most;
+        most = team->post_come_count[round] > most ? team->post_come_count[round] : most;
     }
     return team->flag_base + most + 1;
 }
@@ -189,19 +192,47 @@ void quoit_team_copy(const struct quoit_team_state *team, void *to, const void *
 struct flag_wait {
     const struct quoit_flag *flag;
     uint64_t value;
+    struct quoit_fabric *receives; /* whose messages bring it; NULL: others bring it */
 };
 
 static bool flag_has_come(void *arg)
 {
     const struct flag_wait *wait = arg;
+    if (wait->receives && atomic_load_explicit(&wait->flag->value, memory_order_relaxed) < wait->value)
+        quoit_fabric_receive(wait->receives);
     return atomic_load_explicit(&wait->flag->value, memory_order_acquire) >= wait->value;
 }
 
 void quoit_team_wait(struct quoit_team_state *team, const struct quoit_flag *flag, uint64_t value)
 {
-    struct flag_wait wait = {flag, value};
+    struct flag_wait wait = {flag, value, NULL};
     if (!flag_has_come(&wait))
         quoit_self_wait_busy(&team->fabric->self, flag_has_come, &wait, team->call, team->busy_ns);
+    quoit_observe(flag_seen, flag);
+}
+
+/* Until is_done, which receives, for something that a message of the leader of `host` brings. NULL: of one of several. */
+static void wait_for_message(struct quoit_team_state *team, bool (*is_done)(void *arg), void *arg,
+                             const struct quoit_team_host *host)
+{
+    if (team->receives)
+        quoit_self_wait_message(&team->fabric->self, is_done, arg, team->call, team->busy_ns,
+                                host ? &team->fabric->peers[host->leader_pe] : NULL);
+    else
+        quoit_self_wait_busy(&team->fabric->self, is_done, arg, team->call, team->busy_ns);
+}
+
+static struct quoit_fabric *receives(const struct quoit_team_state *team)
+{
+    return team->receives ? team->fabric : NULL;
+}
+
+/* Waits until *flag, which a message of the leader of `host` sets, is at least `value`. */
+static void wait_for_flag(struct quoit_team_state *team, uint32_t host, const struct quoit_flag *flag, uint64_t value)
+{
+    struct flag_wait wait = {flag, value, receives(team)};
+    if (!flag_has_come(&wait))
+        wait_for_message(team, flag_has_come, &wait, &team->hosts[host]);
     quoit_observe(flag_seen, flag);
 }
 
@@ -253,16 +284,46 @@ void quoit_team_phase(struct quoit_team_state *team, quoit_team_work *work, void
 /* The fence: a direct message must not overtake one to the same leader that goes through the proxies, because a flag's
  * value promises that all earlier messages have arrived. Over a network alone none is direct, and large payload behind a
  * fence could not go from memory to memory. */
+static void keep_order(struct quoit_team_state *team)
+{
+    if (quoit_layout_has_links(&team->fabric->self.layout))
+        quoit_fabric_fence(team->fabric, &team->context);
+}
+
 static void send_to(struct quoit_team_state *team, uint32_t host, const struct quoit_team_message *message,
                     size_t flag_offset, uint64_t value)
 {
     static const struct quoit_team_message nothing;
     const struct quoit_team_message *what = message ? message : &nothing;
-    struct quoit_signal signal = {.offset = team->space.start + flag_offset, .value = value, .op = QUOIT_AMO_SET};
-    if (quoit_layout_has_links(&team->fabric->self.layout))
-        quoit_fabric_fence(team->fabric, &team->context);
-    quoit_fabric_put_signal(team->fabric, &team->context, what->offset, what->source, what->bytes, &signal,
+    const struct quoit_message whole = {.offset = what->offset,
+                                        .source = what->source,
+                                        .bytes = what->bytes,
+                                        .has_flag = true,
+                                        .flag = team->space.start + flag_offset,
+                                        .value = value};
+    keep_order(team);
+    quoit_fabric_message(team->fabric, &team->context, &whole, team->hosts[host].leader_pe,
+                         &team->hosts[host].is_direct);
+}
+
+/* By the proxy, for a flag of its own: the order with what goes by send_to() is not known. */
+static void post_to(struct quoit_team_state *team, uint32_t host, const struct quoit_team_message *message,
+                    size_t flag_offset, uint64_t value)
+{
+    const struct quoit_signal signal = {
+        .offset = team->space.start + flag_offset, .value = value, .op = QUOIT_AMO_SET};
+    keep_order(team);
+    quoit_fabric_put_signal(team->fabric, &team->context, message->offset, message->source, message->bytes, &signal,
                             team->hosts[host].leader_pe, false);
+}
+
+/* Of a message, what its flag's part does not have. */
+static void send_before(struct quoit_team_state *team, uint32_t host, const struct quoit_team_message *message)
+{
+    const struct quoit_message part = {.offset = message->offset, .source = message->source, .bytes = message->bytes};
+    if (message->bytes != 0)
+        quoit_fabric_message(team->fabric, &team->context, &part, team->hosts[host].leader_pe,
+                             &team->hosts[host].is_direct);
 }
 
 void quoit_team_round(struct quoit_team_state *team, const struct quoit_team_message *const messages[])
@@ -274,7 +335,8 @@ void quoit_team_round(struct quoit_team_state *team, const struct quoit_team_mes
                     offsetof(struct quoit_team_flags, rounds[travel]), value);
     for (int travel = 0; travel < QUOIT_TRAVEL_COUNT; travel++)
         if (messages[travel])
-            quoit_team_wait(team, &team->flags->rounds[travel], value);
+            wait_for_flag(team, quoit_schedule_neighbour(team->host_count, team->host, 1 - travel),
+                          &team->flags->rounds[travel], value);
 }
 
 void quoit_team_stream(struct quoit_team_state *team, const struct quoit_team_message *message,
@@ -286,7 +348,8 @@ void quoit_team_stream(struct quoit_team_state *team, const struct quoit_team_me
 
 void quoit_team_stream_wait(struct quoit_team_state *team, enum quoit_travel travel)
 {
-    quoit_team_wait(team, &team->flags->stream[travel], team->flag_base + ++team->come_count[travel]);
+    wait_for_flag(team, quoit_schedule_neighbour(team->host_count, team->host, 1 - travel), &team->flags->stream[travel],
+                  team->flag_base + ++team->come_count[travel]);
 }
 
 struct stream_wait {
@@ -300,7 +363,8 @@ static bool any_has_come(void *arg)
     struct stream_wait *wait = arg;
     const struct quoit_team_state *team = wait->team;
     for (enum quoit_travel travel = QUOIT_NEXT; travel < QUOIT_TRAVEL_COUNT; travel++) {
-        struct flag_wait next = {&team->flags->stream[travel], team->flag_base + team->come_count[travel] + 1};
+        struct flag_wait next = {&team->flags->stream[travel], team->flag_base + team->come_count[travel] + 1,
+                                 receives(team)};
         wait->come = travel;
         if (wait->may_come[travel] && flag_has_come(&next))
             return true;
@@ -312,7 +376,7 @@ enum quoit_travel quoit_team_stream_wait_any(struct quoit_team_state *team, cons
 {
     struct stream_wait wait = {.team = team, .may_come = may_come};
     if (!any_has_come(&wait))
-        quoit_self_wait(&team->fabric->self, any_has_come, &wait, team->call);
+        wait_for_message(team, any_has_come, &wait, NULL);
     team->come_count[wait.come]++;
     return wait.come;
 }
@@ -330,7 +394,19 @@ void quoit_team_tree_send(struct quoit_team_state *team, const struct quoit_team
 
 void quoit_team_tree_wait(struct quoit_team_state *team, uint32_t round)
 {
-    quoit_team_wait(team, &team->flags->tree[round], team->flag_base + ++team->tree_come_count[round]);
+    wait_for_flag(team, quoit_schedule_disseminate(team->host_count, team->host, round).receive, &team->flags->tree[round],
+                  team->flag_base + ++team->tree_come_count[round]);
+}
+
+void quoit_team_post(struct quoit_team_state *team, const struct quoit_team_message *message, uint32_t round)
+{
+    post_to(team, host_of_round(team, round), message, offsetof(struct quoit_team_flags, posts[round]),
+            team->flag_base + ++team->post_sent_count[round]);
+}
+
+void quoit_team_post_wait(struct quoit_team_state *team, uint32_t round)
+{
+    quoit_team_wait(team, &team->flags->posts[round], team->flag_base + ++team->post_come_count[round]);
 }
 
 void quoit_team_halving_round(struct quoit_team_state *team, const struct quoit_team_message parts[2], uint32_t round,
@@ -338,14 +414,13 @@ void quoit_team_halving_round(struct quoit_team_state *team, const struct quoit_
 {
     uint32_t hosts = team->host_count, distance = quoit_schedule_halve(hosts, round).first;
     uint32_t to = (team->host + (is_gathering ? hosts - distance : distance)) % hosts;
+    uint32_t from = (team->host + (is_gathering ? distance : hosts - distance)) % hosts;
     size_t flag_offset = is_gathering ? offsetof(struct quoit_team_flags, gather[round])
                                       : offsetof(struct quoit_team_flags, halve[round]);
     uint64_t value = team->flag_base + team->halving_count;
-    if (parts[1].bytes != 0)
-        quoit_fabric_put(team->fabric, &team->context, parts[1].offset, parts[1].source, parts[1].bytes,
-                         team->hosts[to].leader_pe);
+    send_before(team, to, &parts[1]);
     send_to(team, to, &parts[0], flag_offset, value);
-    quoit_team_wait(team, is_gathering ? &team->flags->gather[round] : &team->flags->halve[round], value);
+    wait_for_flag(team, from, is_gathering ? &team->flags->gather[round] : &team->flags->halve[round], value);
 }
 
 /* The blocks of this host and of those before it, which lie in two parts if they go round from the first to the last.
@@ -357,9 +432,9 @@ static struct quoit_team_message blocks_to(struct quoit_team_state *team, uint32
     uint32_t end = team->host + 1, last_count = count > end ? count - end : 0;
     uint32_t first = end + last_count - count, last = team->host_count - last_count;
     uint64_t at = offset + starts[last], bytes = starts[team->host_count] - starts[last];
-    if (bytes != 0)
-        quoit_fabric_put(team->fabric, &team->context, at, quoit_coll_address(team->fabric, at), bytes,
-                         team->hosts[host].leader_pe);
+    send_before(team, host,
+                &(struct quoit_team_message){
+                    .offset = at, .source = quoit_coll_address(team->fabric, at), .bytes = bytes});
     at = offset + starts[first];
     return (struct quoit_team_message){
         .offset = at, .source = quoit_coll_address(team->fabric, at), .bytes = starts[end] - starts[first]};
@@ -376,7 +451,8 @@ static void disseminate(struct quoit_team_state *team, const uint64_t *blocks)
         if (blocks)
             message = blocks_to(team, host, *blocks, quoit_schedule_dissemination_blocks(team->host_count, round));
         send_to(team, host, &message, offsetof(struct quoit_team_flags, disseminate[round]), value);
-        quoit_team_wait(team, &team->flags->disseminate[round], value);
+        wait_for_flag(team, quoit_schedule_disseminate(team->host_count, team->host, round).receive,
+                      &team->flags->disseminate[round], value);
     }
 }
 

@@ -57,6 +57,7 @@ struct quoit_team_flags {
     struct quoit_flag arrivals[QUOIT_TRAVEL_COUNT]; /* likewise */
     struct quoit_flag disseminate[QUOIT_DISSEMINATION_ROUNDS]; /* writer: the leader that notifies in this round */
     struct quoit_flag tree[QUOIT_DISSEMINATION_ROUNDS];        /* likewise */
+    struct quoit_flag posts[QUOIT_DISSEMINATION_ROUNDS];       /* likewise */
     struct quoit_flag halve[QUOIT_DISSEMINATION_ROUNDS];       /* writer: the leader whose blocks are combined */
     struct quoit_flag gather[QUOIT_DISSEMINATION_ROUNDS];      /* writer: the leader that combined this one's */
     /* of each member */
@@ -82,6 +83,7 @@ struct quoit_team_host {
     uint32_t first_rank;
     uint32_t member_count;
     uint32_t leader_pe;
+    bool is_direct; /* of the own leader's messages to that one; see struct quoit_engine_ops */
 };
 
 struct quoit_team_state {
@@ -102,6 +104,7 @@ struct quoit_team_state {
     bool is_leader;
     bool has_host_barrier; /* the world, whose hosts synchronise by a barrier of the engine that joins them */
     bool has_links;        /* between its hosts; else each is as near as any other */
+    bool receives;         /* this leader takes messages of the others itself */
     bool are_neighbours;   /* the team is on all hosts of a ring of links */
     char *leader_workspace;
     struct quoit_team_flags *flags; /* the leader's */
@@ -121,6 +124,8 @@ struct quoit_team_state {
     uint64_t come_count[QUOIT_TRAVEL_COUNT];
     uint64_t tree_sent_count[QUOIT_DISSEMINATION_ROUNDS];
     uint64_t tree_come_count[QUOIT_DISSEMINATION_ROUNDS];
+    uint64_t post_sent_count[QUOIT_DISSEMINATION_ROUNDS];
+    uint64_t post_come_count[QUOIT_DISSEMINATION_ROUNDS];
     uint32_t table_turn;
     char *partials;   /* [host_count][gather_bytes]; NULL on others */
     uint64_t *starts; /* [host_count + 1], on all members */
@@ -203,6 +208,9 @@ enum quoit_travel quoit_team_stream_wait_any(struct quoit_team_state *team, cons
 /* The same along a tree: the message of a round. */
 void quoit_team_tree_send(struct quoit_team_state *team, const struct quoit_team_message *message, uint32_t round);
 void quoit_team_tree_wait(struct quoit_team_state *team, uint32_t round);
+/* The same for messages whose sender does not wait: they go by the proxy, which sends those of a row together. */
+void quoit_team_post(struct quoit_team_state *team, const struct quoit_team_message *message, uint32_t round);
+void quoit_team_post_wait(struct quoit_team_state *team, uint32_t round);
 /* Blocks of a round of halving, in two parts if they go round from the last host to the first: to the leader that combines
  * them, or, gathering, to the one to whom they come complete. Waits for those that come to this one in the same round.
  * team->halving_count is that of the reductions' pieces, this one included. */

@@ -36,6 +36,7 @@ struct quoit_engine {
     const struct quoit_engine_ops *ops;
     struct quoit_self *self;
     bool has_host_barrier; /* hosts of this job synchronise by ops->host_barrier */
+    bool has_messages;     /* those of collectives go by ops->message */
 };
 
 /* A PE as seen from this one. */
@@ -103,6 +104,16 @@ struct quoit_signal {
     enum quoit_amo op;
 };
 
+/* Of a collective: `bytes` for the destination's segment, and behind them a word there, the flag, is set. */
+struct quoit_message {
+    uint64_t offset;
+    const void *source;
+    size_t bytes;
+    bool has_flag;
+    uint64_t flag; /* segment offset, a multiple of 8 */
+    uint64_t value;
+};
+
 /* All operations are required, except where NULL is allowed. */
 struct quoit_engine_ops {
     const char *name;
@@ -123,6 +134,16 @@ struct quoit_engine_ops {
                 void *result_out, bool is_nbi);
     void (*put_signal)(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset,
                        const void *source, size_t bytes, const struct quoit_signal *signal, bool is_nbi);
+
+    /* A message to a PE that calls `receive` while it waits for it: as put_signal, or put; the source may be reused on
+     * return. Those of a context to a PE are received in order, and after what the context has put to it before.
+     * *is_direct is false before the first of them, is the same for all of them, and is the engine's to set. await sleeps,
+     * for at most limit_ns, until something may have come or be sent; false: what comes from the peer wakes the PE's park.
+     * Only where has_messages says so. */
+    void (*message)(struct quoit_context *context, const struct quoit_peer *peer, const struct quoit_message *message,
+                    bool *is_direct);
+    void (*receive)(struct quoit_engine *engine);
+    bool (*await)(const struct quoit_peer *peer, uint64_t limit_ns);
 
     /* NULL, for each of them: the engine's operations are complete and ordered when they return. */
     void (*fence)(struct quoit_engine *engine, struct quoit_context *context);

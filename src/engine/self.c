@@ -18,6 +18,7 @@ static void describe(char waiting_in[QUOIT_CALL_NAME_BYTES], const char *call)
 struct armed {
     struct quoit_self *self;
     const struct quoit_wish *wish;
+    const struct quoit_peer *sender;
 };
 
 static void write_down(struct quoit_wish *wish_out, const struct quoit_wish *wish)
@@ -47,6 +48,12 @@ static void arm(void *arg)
     for (uint32_t i = 0; i < self->engine_count; i++)
         if (self->engines[i]->ops->arm)
             self->engines[i]->ops->arm(self->engines[i]);
+}
+
+static bool await_message(void *arg, uint64_t limit_ns)
+{
+    const struct quoit_peer *sender = ((const struct armed *)arg)->sender;
+    return sender->engine->ops->await(sender, limit_ns);
 }
 
 static void place(void *arg)
@@ -94,6 +101,7 @@ struct watched {
     uint64_t bytes;
     bool is_of_program; /* objects of the program, which it may also change by plain stores */
     bool is_polled;     /* no wake tells of a change */
+    const struct quoit_peer *sender; /* of the message that brings it; NULL: unknown, or there is none */
 };
 
 /* One check of a wait. */
@@ -120,9 +128,10 @@ void quoit_self_progress(struct quoit_self *self)
 static void wait_for(struct quoit_self *self, struct watched watched, bool (*is_done)(void *arg), void *arg,
                      const char *call, uint64_t busy_ns, const struct quoit_wish *wish)
 {
-    struct armed armed = {self, wish};
+    struct armed armed = {self, wish, watched.sender};
     struct quoit_waiter waiter = self->waiter;
     waiter.arm_arg = &armed;
+    waiter.nap = watched.sender && watched.sender->engine->ops->await ? await_message : NULL;
     waiter.busy_ns = busy_ns;
     waiter.sees_plain_stores = watched.is_polled || (watched.is_of_program && self->sees_plain_stores) ||
                                atomic_load_explicit(&self->polled_count, memory_order_relaxed) != 0;
@@ -159,6 +168,14 @@ void quoit_self_wait_polling(struct quoit_self *self, bool (*is_done)(void *arg)
     wait_for(self, workspace, is_done, arg, NULL, 0, NULL);
 }
 
+void quoit_self_wait_message(struct quoit_self *self, bool (*is_done)(void *arg), void *arg, const char *call,
+                             uint64_t busy_ns, const struct quoit_peer *from)
+{
+    const struct watched workspace = {
+        .offset = 0, .bytes = self->layout.segment_data, .is_polled = true, .sender = from};
+    wait_for(self, workspace, is_done, arg, call, busy_ns, NULL);
+}
+
 void quoit_self_wait_at(struct quoit_self *self, uint64_t offset, uint64_t bytes, bool (*is_done)(void *arg), void *arg,
                         const char *call, const struct quoit_wish *wish)
 {
@@ -168,7 +185,7 @@ void quoit_self_wait_at(struct quoit_self *self, uint64_t offset, uint64_t bytes
 
 void quoit_self_poll(struct quoit_self *self)
 {
-    struct armed armed = {self, NULL};
+    struct armed armed = {self, NULL, NULL};
     struct quoit_waiter waiter = self->waiter;
     quoit_self_progress(self);
     if (!quoit_wait_shares(waiter.policy))

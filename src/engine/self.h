@@ -19,6 +19,7 @@
 #include "host/placement.h"
 
 struct quoit_engine;
+struct quoit_peer;
 
 #define QUOIT_ENGINES_MAX 3
 
@@ -75,6 +76,10 @@ void quoit_self_wait_polling(struct quoit_self *self, bool (*is_done)(void *arg)
  * sleep. */
 void quoit_self_wait_busy(struct quoit_self *self, bool (*is_done)(void *arg), void *arg, const char *call,
                           uint64_t busy_ns);
+/* As quoit_self_wait_busy() for what a message brings that is_done receives (struct quoit_engine_ops), from PE `from`;
+ * NULL: from one of several. */
+void quoit_self_wait_message(struct quoit_self *self, bool (*is_done)(void *arg), void *arg, const char *call,
+                             uint64_t busy_ns, const struct quoit_peer *from);
 /* As quoit_self_wait() if is_done reads [offset, offset + bytes) of this PE's segment: writes elsewhere wake nobody.
  * The program's objects are there, so plain stores are noticed too, later: see env/wait.h. `wish` (may be NULL)
  * describes what is waited for, for reports on a job that hangs; it is published before a sleep only.

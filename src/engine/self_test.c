@@ -2,6 +2,7 @@
 /* Aim: what self.h promises of waits: a PE sleeps until it is woken where every change wakes it, looks again by itself
  * only where the program may change its objects by plain stores, and yields between polls if processors are shared.
  * Method: one PE, whose time, sleeps and yields are the test's. */
+#include "engine/engine.h"
 #include "engine/self.h"
 #include "env/primitives.h"
 
@@ -141,6 +142,44 @@ static void only_a_wait_for_the_program_ends_without_a_wake(void **state)
     assert_int_equal(limit_of_sleep(false, false), 0);
 }
 
+static uint32_t await_count;
+
+static bool await(const struct quoit_peer *peer, uint64_t limit_ns)
+{
+    await_count++;
+    test.limit_ns = limit_ns;
+    return peer->pe == 1;
+}
+
+static bool has_awaited(void *arg)
+{
+    (void)arg;
+    return await_count + test.sleep_count >= 3;
+}
+
+/* Where the sender's message does not wake the PE it sleeps elsewhere, else on its park, and looks again either way. */
+static void a_wait_for_a_message_sleeps_where_it_comes(void **state)
+{
+    const struct quoit_engine_ops ops = {.await = await};
+    struct quoit_engine engine = {.ops = &ops};
+    struct quoit_peer sender = {.engine = &engine, .pe = 1};
+    (void)state;
+    await_count = test.sleep_count = 0;
+    quoit_self_wait_message(&test.self, has_awaited, NULL, "test", 0, &sender);
+    assert_int_equal(await_count, 3);
+    assert_int_equal(test.sleep_count, 0);
+    assert_int_equal(test.limit_ns, QUOIT_WAIT_NAP_LEAST_NS);
+    await_count = 0;
+    sender.pe = 2;
+    quoit_self_wait_message(&test.self, has_awaited, NULL, "test", 0, &sender);
+    assert_true(test.sleep_count > 0);
+    assert_int_equal(test.limit_ns, QUOIT_WAIT_NAP_LEAST_NS);
+    await_count = test.sleep_count = 0;
+    quoit_self_wait_message(&test.self, has_awaited, NULL, "test", 0, NULL);
+    assert_int_equal(await_count, 0);
+    assert_int_equal(test.limit_ns, QUOIT_WAIT_NAP_LEAST_NS);
+}
+
 static void a_poll_yields_a_processor_that_is_shared(void **state)
 {
     (void)state;
@@ -156,6 +195,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(only_a_wait_for_the_program_ends_without_a_wake, start, stop),
+        cmocka_unit_test_setup_teardown(a_wait_for_a_message_sleeps_where_it_comes, start, stop),
         cmocka_unit_test_setup_teardown(a_poll_yields_a_processor_that_is_shared, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -139,7 +139,8 @@ static bool sleep_announced(const struct quoit_waiter *waiter, uint32_t key, boo
         uint64_t limit_ns = nap_ns(waiter, now_ns - begin_ns);
         if (deadline_ns && (limit_ns == 0 || limit_ns > deadline_ns - now_ns))
             limit_ns = deadline_ns - now_ns;
-        quoit_park_nap(waiter->park, key, limit_ns);
+        if (limit_ns == 0 || !waiter->nap || !waiter->nap(waiter->arm_arg, limit_ns))
+            quoit_park_nap(waiter->park, key, limit_ns);
         if (limit_ns == 0 || quoit_park_was_woken(waiter->park, key))
             return false;
         if (is_done(arg))

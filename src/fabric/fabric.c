@@ -198,6 +198,38 @@ void quoit_fabric_put_signal(struct quoit_fabric *fabric, struct quoit_context *
     peer->engine->ops->put_signal(context, peer, offset, source, bytes, signal, is_nbi);
 }
 
+static struct quoit_engine *engine_of_messages(const struct quoit_fabric *fabric)
+{
+    const struct quoit_self *self = &fabric->self;
+    struct quoit_engine *engine = self->engine_count > ENGINE_OF_OTHER_HOSTS ? self->engines[ENGINE_OF_OTHER_HOSTS] : NULL;
+    return engine && engine->has_messages ? engine : NULL;
+}
+
+bool quoit_fabric_has_messages(const struct quoit_fabric *fabric)
+{
+    return engine_of_messages(fabric) != NULL;
+}
+
+void quoit_fabric_message(struct quoit_fabric *fabric, struct quoit_context *context,
+                          const struct quoit_message *message, uint32_t pe, bool *is_direct)
+{
+    const struct quoit_peer *peer = &fabric->carriers[pe];
+    const struct quoit_signal signal = {.offset = message->flag, .value = message->value, .op = QUOIT_AMO_SET};
+    if (peer->engine->has_messages)
+        peer->engine->ops->message(context, peer, message, is_direct);
+    else if (message->has_flag)
+        peer->engine->ops->put_signal(context, peer, message->offset, message->source, message->bytes, &signal, false);
+    else
+        peer->engine->ops->put(context, peer, message->offset, message->source, message->bytes, false);
+}
+
+void quoit_fabric_receive(struct quoit_fabric *fabric)
+{
+    struct quoit_engine *engine = engine_of_messages(fabric);
+    if (engine)
+        engine->ops->receive(engine);
+}
+
 void quoit_fabric_fence(struct quoit_fabric *fabric, struct quoit_context *context)
 {
     atomic_thread_fence(memory_order_release);

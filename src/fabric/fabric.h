@@ -79,6 +79,13 @@ void quoit_fabric_put_signal(struct quoit_fabric *fabric, struct quoit_context *
                              const void *source, size_t bytes, const struct quoit_signal *signal, uint32_t pe,
                              bool is_nbi);
 
+/* Whether PEs of other hosts receive messages by themselves. message and receive are as in engine.h; without them a
+ * message is a put, or a put with a signal, and nothing is to be received. */
+bool quoit_fabric_has_messages(const struct quoit_fabric *fabric);
+void quoit_fabric_message(struct quoit_fabric *fabric, struct quoit_context *context,
+                          const struct quoit_message *message, uint32_t pe, bool *is_direct);
+void quoit_fabric_receive(struct quoit_fabric *fabric);
+
 /* Orders the context's earlier puts, atomics and signals to each PE before its later ones. */
 void quoit_fabric_fence(struct quoit_fabric *fabric, struct quoit_context *context);
 /* Returns when every operation of the context is complete at its destination. context NULL: see engine.h. */

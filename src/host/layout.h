@@ -31,6 +31,7 @@
 #include "host/header.h"
 #include "host/job_config.h"
 #include "host/lane_record.h"
+#include "host/mailbox.h"
 #include "host/pe_record.h"
 #include "host/protocol.h"
 #include "ring/route.h"
@@ -40,6 +41,7 @@
 #define QUOIT_RUNTIME_BYTES       (4u << 20) /* per segment, for coll; pages are allocated as teams are created */
 #define QUOIT_RUNTIME_AUDIT_BYTES 32768u     /* at its end, for shmem/audit.h */
 #define QUOIT_RUNTIME_MARK_BYTES  65536u     /* before that, in the first segment of a host: see quoit_layout_mark() */
+#define QUOIT_RUNTIME_MAIL_BYTES  4096u      /* before that: see quoit_layout_mailbox() */
 
 /* All offsets are from the start of the host's memory. */
 struct quoit_layout {
@@ -158,6 +160,13 @@ static inline uint64_t quoit_layout_mark(enum quoit_side side, uint32_t local)
                    "a word for each PE");
     return QUOIT_RUNTIME_BYTES - QUOIT_RUNTIME_AUDIT_BYTES - QUOIT_RUNTIME_MARK_BYTES +
            ((uint64_t)side * line_count + local % line_count) * line_bytes + local / line_count * (line_bytes / 2);
+}
+
+/* Segment offset of a PE's struct quoit_mailbox. */
+static inline uint64_t quoit_layout_mailbox(void)
+{
+    _Static_assert(sizeof(struct quoit_mailbox) <= QUOIT_RUNTIME_MAIL_BYTES, "the mails have room");
+    return QUOIT_RUNTIME_BYTES - QUOIT_RUNTIME_AUDIT_BYTES - QUOIT_RUNTIME_MARK_BYTES - QUOIT_RUNTIME_MAIL_BYTES;
 }
 
 #endif

@@ -4,6 +4,7 @@
 #include "engine/ring/channel.h"
 #include "engine/ring/context.h"
 #include "engine/ring/guest.h"
+#include "engine/ring/messages.h"
 
 #include <stdlib.h>
 
@@ -150,6 +151,23 @@ static void put_signal(struct quoit_context *context, const struct quoit_peer *p
     quoit_relayed_amo(context, peer, &update, NULL, false);
 }
 
+static void message(struct quoit_context *context, const struct quoit_peer *peer, const struct quoit_message *what,
+                    bool *is_direct)
+{
+    const struct quoit_signal signal = {.offset = what->flag, .value = what->value, .op = QUOIT_AMO_SET};
+    if (quoit_messages_send(context, peer, what, is_direct))
+        return;
+    if (what->has_flag)
+        put_signal(context, peer, what->offset, what->source, what->bytes, &signal, false);
+    else
+        put(context, peer, what->offset, what->source, what->bytes, false);
+}
+
+static void receive(struct quoit_engine *engine)
+{
+    quoit_messages_receive((struct quoit_ring_engine *)engine);
+}
+
 static void fence(struct quoit_engine *engine, struct quoit_context *context)
 {
     struct quoit_ring_engine *ring = (struct quoit_ring_engine *)engine;
@@ -173,6 +191,7 @@ static void quiet(struct quoit_engine *engine, struct quoit_context *context)
     struct quoit_ring_engine *ring = (struct quoit_ring_engine *)engine;
     if (context == NULL) {
         quoit_guest_finish(ring);
+        quoit_messages_finish(ring);
         quoit_posted_complete_all(ring);
         return;
     }
@@ -236,6 +255,7 @@ static void close_ring(struct quoit_engine *engine)
         quoit_posted_close(ring, side);
         quoit_port_close(ring->ports[side]);
     }
+    quoit_messages_close(ring);
     quoit_guest_close(ring);
     quoit_channel_close_all(ring);
     free(ring->peers);
@@ -252,6 +272,9 @@ static const struct quoit_engine_ops ring_ops = {
     .get_strided = quoit_relayed_get_strided,
     .amo = amo,
     .put_signal = put_signal,
+    .message = message,
+    .receive = receive,
+    .await = quoit_messages_await,
     .fence = fence,
     .quiet = quiet,
     .progress = progress,
@@ -295,8 +318,11 @@ enum quoit_status quoit_engine_ring_open(struct quoit_self *self,
     if (status != QUOIT_OK)
         goto close_engine;
     status = quoit_guest_open(ring, guest_use);
+    if (status == QUOIT_OK)
+        status = quoit_messages_open(ring, guest_use);
     if (status != QUOIT_OK)
         goto close_engine;
+    ring->engine.has_messages = ring->messages != NULL;
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
         quoit_channel_open_direct(ring, side);
     *engine_out = &ring->engine;

@@ -10,6 +10,7 @@
 
 struct quoit_journal;
 struct quoit_guest;
+struct quoit_messages;
 
 struct quoit_ring_peer {
     uint64_t window_offset; /* DIRECT: its segment in the window MEMORY of `side` */
@@ -85,6 +86,7 @@ struct quoit_ring_engine {
     struct quoit_channel_end *channels; /* [lane_count] */
     struct quoit_ring_peer *peers;      /* [pe_count] */
     struct quoit_guest *guest;          /* see guest.h; NULL: all goes through the proxy */
+    struct quoit_messages *messages;    /* see messages.h; NULL: likewise */
 };
 
 static inline struct quoit_ring_engine *quoit_ring_engine_of(const struct quoit_peer *peer)
