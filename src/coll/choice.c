@@ -20,7 +20,8 @@ static enum quoit_schedule listed(const struct quoit_choice *choice, enum quoit_
 
 /* The tree's sender has the data each time as a whole; round the hosts it meets as many latencies as there are hosts, and
  * the root's last chunk is on its way after all others. Both in bytes: of what is sent one after the other, and of
- * latencies, those of the meeting before included. */
+ * latencies, those of the meeting before included. On two hosts they are equal, and both directions lead to the same host:
+ * one message is less than two, but not less than many chunks, of which one is sent while another arrives. */
 bool quoit_choice_takes_tree(const struct quoit_choice *choice, uint64_t bytes)
 {
     enum quoit_schedule schedule = listed(choice, QUOIT_COLLECTIVE_BROADCAST, bytes);
@@ -28,7 +29,9 @@ bool quoit_choice_takes_tree(const struct quoit_choice *choice, uint64_t bytes)
         return schedule == QUOIT_SCHEDULE_LOG;
     uint64_t rounds = quoit_schedule_dissemination_rounds(choice->host_count), hops = choice->host_count - 1;
     uint64_t chunk = bytes / 2 < QUOIT_SCHEDULE_CHUNK_BYTES ? bytes / 2 : QUOIT_SCHEDULE_CHUNK_BYTES;
-    return rounds * (bytes + 2 * LATENCY_BYTES) < LATENCY_BYTES + bytes - chunk + hops * (chunk + LATENCY_BYTES);
+    uint64_t tree = rounds * (bytes + 2 * LATENCY_BYTES);
+    uint64_t around = LATENCY_BYTES + bytes - chunk + hops * (chunk + LATENCY_BYTES);
+    return tree < around || (choice->host_count == 2 && bytes <= 2 * QUOIT_SCHEDULE_CHUNK_BYTES);
 }
 
 bool quoit_choice_disseminates(const struct quoit_choice *choice, uint64_t bytes)
@@ -40,13 +43,14 @@ bool quoit_choice_disseminates(const struct quoit_choice *choice, uint64_t bytes
 }
 
 /* Halving carries as many bytes as going round, so latencies alone count: two rounds a round of the schedule, in each
- * piece. Its pieces are smaller on 3 hosts and more; elements may be too large for a chunk on very many. */
+ * piece. Where they are as many it has half of the messages. Its pieces are smaller on 3 hosts and more; elements may be
+ * too large for a chunk on very many. */
 static bool halving_is_sooner(uint32_t host_count, const struct quoit_reduction *reduction)
 {
     uint64_t count = reduction->bytes / reduction->element_bytes;
     uint64_t halving_pieces = (count + reduction->halving_count - 1) / reduction->halving_count;
     uint64_t pieces = (count + reduction->around_count - 1) / reduction->around_count;
-    return halving_pieces * quoit_schedule_dissemination_rounds(host_count) < pieces * (host_count - 1);
+    return halving_pieces * quoit_schedule_dissemination_rounds(host_count) <= pieces * (host_count - 1);
 }
 
 /* At once each host's result reaches all, and every leader combines them. Several slices would carry more bytes than

@@ -15,6 +15,7 @@ struct reduce {
     size_t count;
     size_t element_bytes;
     quoit_combine *combine;
+    uint64_t offset_own; /* between hosts: where the elements of this one are at first, the leader's dest or its source */
 };
 
 /* Combines elements from..from+count of the sources of the first member_count members of the group, in order. */
@@ -93,6 +94,20 @@ static struct quoit_team_message chunk_of(const struct quoit_team_state *team, c
     return chunks_of(team, reduce, run, chunk, 1);
 }
 
+/* Where this host's elements are at first that belong to `offset` of dest. */
+static char *own_at(const struct quoit_team_state *team, const struct reduce *reduce, uint64_t offset)
+{
+    return quoit_coll_address(team->fabric, offset - reduce->offset_dest + reduce->offset_own);
+}
+
+/* Copies those of this message to their place: late, so that they are cached when others are combined into them. */
+static void take_own(const struct quoit_team_state *team, const struct reduce *reduce,
+                     const struct quoit_team_message *message)
+{
+    if (reduce->offset_own != reduce->offset_dest)
+        memcpy(quoit_coll_address(team->fabric, message->offset), own_at(team, reduce, message->offset), message->bytes);
+}
+
 /* Combines elements that have come to inbound into this message's. */
 static void combine_inbound(const struct quoit_team_state *team, const struct reduce *reduce,
                             const struct quoit_team_message *own, uint64_t inbound)
@@ -111,12 +126,15 @@ static void combine_rounds(struct quoit_team_state *team, const struct reduce *r
         for (int travel = 0; travel < QUOIT_TRAVEL_COUNT; travel++) {
             uint32_t chunk = quoit_schedule_combine(team->host_count, team->host, round, travel).send;
             messages[travel] = chunk_of(team, reduce, &runs[travel], chunk);
+            if (round == 0)
+                messages[travel].source = own_at(team, reduce, messages[travel].offset);
             messages[travel].offset = inbound + (uint32_t)travel * team->space.inbound_bytes;
         }
         quoit_team_round(team, (const struct quoit_team_message *[]){&messages[0], &messages[1]});
         for (int travel = 0; travel < QUOIT_TRAVEL_COUNT; travel++) {
             uint32_t chunk = quoit_schedule_combine(team->host_count, team->host, round, travel).receive;
             struct quoit_team_message own = chunk_of(team, reduce, &runs[travel], chunk);
+            take_own(team, reduce, &own);
             combine_inbound(team, reduce, &own, inbound + (uint32_t)travel * team->space.inbound_bytes);
         }
     }
@@ -189,9 +207,14 @@ static void halve_rounds(struct quoit_team_state *team, const struct reduce *red
         uint64_t inbound = team->space.inbound + (team->host_count - halving.end) * chunk_bytes;
         struct quoit_team_message parts[2], own[2];
         parts_of(team, reduce, run, halving.first, count, parts);
+        parts_of(team, reduce, run, 0, halving.first, own);
+        for (int i = 0; i < 2 && round == 0; i++)
+            parts[i].source = own_at(team, reduce, parts[i].offset);
         parts[0].offset = inbound;
         parts[1].offset = inbound + parts[0].bytes;
         quoit_team_halving_round(team, parts, round, false);
+        for (int i = 0; i < 2 && round == 0; i++)
+            take_own(team, reduce, &own[i]);
         parts_of(team, reduce, run, 0, count, own);
         combine_inbound(team, reduce, &own[0], inbound);
         combine_inbound(team, reduce, &own[1], inbound + own[0].bytes);
@@ -265,12 +288,12 @@ static void reduce_on_host(struct quoit_team_state *team, const struct reduce *r
 
 static void reduce_between_hosts(struct quoit_team_state *team, struct reduce *reduce, bool is_halved)
 {
+    bool is_alone = team->local_count == 1;
     char *dest = quoit_coll_address(team->fabric, reduce->offset_dest);
     const char *leader_dest = team->leader_workspace + reduce->offset_dest;
     size_t bytes = reduce->count * reduce->element_bytes;
-    if (team->local_count == 1) {
-        memmove(dest, quoit_coll_address(team->fabric, reduce->offset_source), bytes);
-    } else {
+    reduce->offset_own = is_alone ? reduce->offset_source : reduce->offset_dest;
+    if (!is_alone) {
         quoit_team_phase(team, NULL, NULL); /* all sources are ready, and the leader's dest may be written */
         combine_own_part(team, reduce);
     }
@@ -283,7 +306,11 @@ static void reduce_between_hosts(struct quoit_team_state *team, struct reduce *r
 void quoit_coll_reduce(struct quoit_team_state *team, uint64_t offset_dest, uint64_t offset_source, size_t count,
                        size_t element_bytes, quoit_combine *combine, const char *call)
 {
-    struct reduce reduce = {offset_dest, offset_source, count, element_bytes, combine};
+    struct reduce reduce = {.offset_dest = offset_dest,
+                            .offset_source = offset_source,
+                            .count = count,
+                            .element_bytes = element_bytes,
+                            .combine = combine};
     size_t bytes = count * element_bytes;
     quoit_assert(element_bytes >= 1);
     quoit_assert(element_bytes <= QUOIT_ELEMENT_BYTES);
