@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Connections: who calls says hello with the secret of the end that it calls, and asks for nothing before it is let in.
+ *
+ * Two hosts may call each other at once. Then the call of the lower number is taken: the lower one hangs up on the other,
+ * which drops its own call and answers. */
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "env/clock.h"
+#include "net/tcp/tcp.h"
+
+#define COMING_MAX 64u /* that have not said who they are */
+#define COMING_NS  2000000000u
+
+
+struct hello {
+    uint8_t secret[SECRET_BYTES]; /* of the end that is called */
+    uint32_t host;                /* that calls */
+    uint32_t version;
+};
+_Static_assert(sizeof(struct hello) == 24, "no padding crosses the network");
+
+#define WELCOME 'q' /* a byte, from the end that was called */
+
+static void watch(struct tcp *tcp, struct connection *connection, uint32_t events)
+{
+    struct epoll_event event = {.events = events, .data = {.ptr = connection}};
+    int how = connection->is_watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+    connection->is_watched = epoll_ctl(tcp->events_fd, how, connection->fd, &event) == 0;
+}
+
+void quoit_tcp_want_room(struct tcp *tcp, struct connection *connection, bool wants_room)
+{
+    if (connection->wants_room == wants_room)
+        return;
+    connection->wants_room = wants_room;
+    watch(tcp, connection, wants_room ? EPOLLIN | EPOLLOUT : EPOLLIN);
+}
+
+static struct connection *new_connection(struct tcp *tcp, int fd, enum connection_state state, uint32_t host)
+{
+    int yes = 1;
+    struct connection *connection = fd < 0 ? NULL : malloc(sizeof *connection);
+    if (!connection) {
+        if (fd >= 0)
+            close(fd);
+        return NULL;
+    }
+    memset(connection, 0, offsetof(struct connection, held));
+    connection->fd = fd;
+    connection->state = state;
+    connection->host = host;
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    watch(tcp, connection, state == CONNECTING ? EPOLLIN | EPOLLOUT : EPOLLIN);
+    tcp->coming_count += state == COMING;
+    connection->next = tcp->connections;
+    tcp->connections = connection;
+    tcp->connection_count++;
+    return connection;
+}
+
+/* Without a word to the caller. */
+static void hang_up(struct tcp *tcp, struct connection *connection)
+{
+    struct peer *peer = connection->state == COMING ? NULL : &tcp->peers[connection->host];
+    if (connection->state == CLOSED)
+        return;
+    if (peer && peer->connection == connection)
+        peer->connection = NULL;
+    if (peer && peer->coming == connection)
+        peer->coming = NULL;
+    close(connection->fd);
+    connection->fd = -1;
+    tcp->coming_count -= connection->state == COMING;
+    connection->state = CLOSED;
+    quoit_tcp_drop(connection);
+}
+
+void quoit_tcp_close(struct tcp *tcp, struct connection *connection)
+{
+    bool is_of_peer = connection->state != COMING && connection->state != CLOSED &&
+                      tcp->peers[connection->host].connection == connection;
+    uint32_t host = connection->host;
+    hang_up(tcp, connection);
+    if (is_of_peer && !tcp->peers[host].is_failed)
+        quoit_tcp_break(tcp, host);
+}
+
+void quoit_tcp_sweep(struct tcp *tcp)
+{
+    for (struct connection **at = &tcp->connections; *at;) {
+        struct connection *connection = *at;
+        if (connection->state != CLOSED) {
+            at = &connection->next;
+            continue;
+        }
+        *at = connection->next;
+        tcp->connection_count--;
+        free(connection);
+    }
+}
+
+static socklen_t bytes_of(const struct sockaddr_storage *address)
+{
+    return address->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+}
+
+enum quoit_status quoit_tcp_listen(struct tcp *tcp, const struct sockaddr_storage *address)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = NULL}};
+    tcp->listener = socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (tcp->listener < 0 || bind(tcp->listener, (const struct sockaddr *)address, bytes_of(address)) != 0 ||
+        listen(tcp->listener, SOMAXCONN) != 0 ||
+        epoll_ctl(tcp->events_fd, EPOLL_CTL_ADD, tcp->listener, &event) != 0)
+        return QUOIT_UNSUPPORTED;
+    return QUOIT_OK;
+}
+
+/* Calling */
+
+bool quoit_tcp_join(struct tcp *tcp, uint32_t host)
+{
+    struct peer *peer = &tcp->peers[host];
+    if (peer->connection)
+        return true;
+    int fd = socket(peer->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    struct connection *connection = new_connection(tcp, fd, CONNECTING, host);
+    if (!connection)
+        return false;
+    peer->connection = connection;
+    if (connect(fd, (const struct sockaddr *)&peer->address, bytes_of(&peer->address)) == 0 || errno == EINPROGRESS)
+        return true;
+    hang_up(tcp, connection);
+    return false;
+}
+
+static bool say_hello(struct tcp *tcp, struct connection *connection)
+{
+    struct hello hello = {.host = tcp->host, .version = QUOIT_NET_DRIVER_VERSION};
+    memcpy(hello.secret, tcp->peers[connection->host].secret, sizeof hello.secret);
+    ssize_t sent = send(connection->fd, &hello, sizeof hello, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && (errno == EAGAIN || errno == EINTR))
+        return true;
+    connection->come_bytes = 1; /* it is said */
+    watch(tcp, connection, EPOLLIN);
+    return sent == (ssize_t)sizeof hello;
+}
+
+/* The lower one of two that call each other hangs up, and its own call is on the way: a call of this end that ends
+ * without a word is no loss then. */
+static void end_call(struct tcp *tcp, struct connection *connection)
+{
+    if (connection->host < tcp->host && !tcp->is_guest && connection->come_bytes != 0)
+        hang_up(tcp, connection);
+    else
+        quoit_tcp_close(tcp, connection);
+}
+
+static void go_on_calling(struct tcp *tcp, struct connection *connection)
+{
+    char word;
+    if (connection->come_bytes == 0 && !say_hello(tcp, connection)) {
+        quoit_tcp_close(tcp, connection);
+        return;
+    }
+    if (connection->come_bytes == 0)
+        return;
+    ssize_t come = recv(connection->fd, &word, 1, MSG_DONTWAIT);
+    if (come < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (come != 1 || word != WELCOME) {
+        end_call(tcp, connection);
+        return;
+    }
+    connection->come_bytes = 0;
+    connection->state = OPEN;
+    tcp->done_count++;
+    quoit_tcp_send(tcp, connection);
+}
+
+/* Being called */
+
+/* Whether who calls is let in. */
+static bool is_welcome(struct tcp *tcp, const struct hello *hello)
+{
+    if (memcmp(hello->secret, tcp->secret, sizeof hello->secret) != 0 || hello->version != QUOIT_NET_DRIVER_VERSION ||
+        hello->host >= tcp->peer_count)
+        return false;
+    const struct peer *peer = &tcp->peers[hello->host];
+    if (hello->host >= tcp->host_count || hello->host == tcp->host)
+        return true;
+    bool has_own = peer->connection != NULL, is_own_better = tcp->host < hello->host;
+    return !peer->is_failed && (!has_own || (peer->connection->state == CONNECTING && !is_own_better));
+}
+
+static bool let_in(struct tcp *tcp, struct connection *connection, uint32_t host)
+{
+    static const char word = WELCOME;
+    struct peer *peer = &tcp->peers[host];
+    if (send(connection->fd, &word, 1, MSG_NOSIGNAL | MSG_DONTWAIT) != 1)
+        return false;
+    connection->host = host;
+    connection->state = OPEN;
+    tcp->coming_count--;
+    connection->come_bytes = 0;
+    connection->held_from = connection->held_to = 0;
+    tcp->done_count++;
+    if (host == tcp->host)
+        return true; /* the other end of the own call */
+    if (host >= tcp->host_count) {
+        if (peer->coming)
+            hang_up(tcp, peer->coming);
+        peer->coming = connection;
+        return true;
+    }
+    if (peer->connection)
+        hang_up(tcp, peer->connection);
+    peer->connection = connection;
+    quoit_tcp_send(tcp, connection);
+    return true;
+}
+
+static void listen_to(struct tcp *tcp, struct connection *connection, uint64_t now_ns)
+{
+    struct hello hello;
+    ssize_t come = recv(connection->fd, connection->held + connection->come_bytes, sizeof hello - connection->come_bytes,
+                        MSG_DONTWAIT);
+    bool waits = come < 0 && (errno == EAGAIN || errno == EINTR);
+    connection->come_bytes += come > 0 ? (uint64_t)come : 0;
+    if (connection->come_bytes < sizeof hello) {
+        if ((come <= 0 && !waits) || now_ns >= connection->until_ns)
+            hang_up(tcp, connection);
+        return;
+    }
+    memcpy(&hello, connection->held, sizeof hello);
+    if (!is_welcome(tcp, &hello) || !let_in(tcp, connection, hello.host))
+        hang_up(tcp, connection);
+}
+
+static void accept_all(struct tcp *tcp, uint64_t now_ns)
+{
+    while (tcp->coming_count < COMING_MAX) {
+        int fd = accept4(tcp->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        struct connection *connection = fd < 0 ? NULL : new_connection(tcp, fd, COMING, 0);
+        if (!connection)
+            return;
+        connection->until_ns = now_ns + COMING_NS;
+    }
+}
+
+void quoit_tcp_meet(struct tcp *tcp)
+{
+    uint64_t now_ns = quoit_clock_now_ns();
+    if (tcp->listener >= 0)
+        accept_all(tcp, now_ns);
+    for (struct connection *connection = tcp->connections; connection; connection = connection->next) {
+        if (connection->state == COMING)
+            listen_to(tcp, connection, now_ns);
+        else if (connection->state == CONNECTING)
+            go_on_calling(tcp, connection);
+    }
+}
+
+bool quoit_tcp_take_guest(struct tcp *tcp, uint32_t host)
+{
+    struct peer *peer = &tcp->peers[host];
+    if (!peer->coming)
+        return false;
+    if (peer->connection)
+        hang_up(tcp, peer->connection);
+    peer->connection = peer->coming;
+    peer->coming = NULL;
+    peer->is_failed = false;
+    return true;
+}
