@@ -10,7 +10,7 @@ from simulator import Book, Simulator
 
 CALLS = 16          # of a batch of quoit perf, before its barrier
 SMALL_BYTES = 8
-# src/coll: team.c, broadcast.c
+# src/coll: team.c, choice.c
 SLOT_BYTES, SLOTS_BYTES, GATHER_BYTES, TABLE_BYTES, INBOUND_BYTES = 4096, 32768, 8192, 32768, 32768
 CHUNK_BYTES, LATENCY_BYTES = 65536, 65536
 ROUNDS_HOSTS_MAX = 5
@@ -27,9 +27,10 @@ def pieces_of(size, most):
 
 
 def takes_tree(hosts, size):
-    """Of a large broadcast: broadcast.c."""
+    """Of a large broadcast: choice.c."""
     chunk = min(size // 2, CHUNK_BYTES)
-    return rounds_of(hosts) * (size + 2 * LATENCY_BYTES) < LATENCY_BYTES + size - chunk + (hosts - 1) * (chunk + LATENCY_BYTES)
+    tree, around = rounds_of(hosts) * (size + 2 * LATENCY_BYTES), LATENCY_BYTES + size - chunk + (hosts - 1) * (chunk + LATENCY_BYTES)
+    return tree < around or (hosts == 2 and size <= 2 * CHUNK_BYTES)
 
 
 class Model:
@@ -136,7 +137,7 @@ class Model:
         if size <= min(GATHER_BYTES, TABLE_BYTES // hosts // 8 * 8):
             return self.exchange(hosts, size) + self.barrier(hosts) / CALLS
         halved, around = (pieces_of(size, piece) for piece in (INBOUND_BYTES * 4 // 8 // (hosts - 1) * hosts * 8, INBOUND_BYTES * hosts * 2))
-        if len(halved) * rounds_of(hosts) < len(around) * (hosts - 1):
+        if len(halved) * rounds_of(hosts) <= len(around) * (hosts - 1):
             return sum(self.halving(hosts, one / hosts) for one in halved) + self.barrier(hosts) / CALLS
         return sum(2 * (hosts - 1) * self.both(hosts, one / hosts / 2) for one in around) + self.barrier(hosts) / CALLS
 
