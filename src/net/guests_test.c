@@ -287,7 +287,7 @@ static void test_guest_deaths(void **state)
 
 int main(void)
 {
-    static const char *const drivers[] = {"ofi", "ucx", "shuffle"};
+    static const char *const drivers[] = {"tcp", "ofi", "ucx", "shuffle"};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_guest),
         cmocka_unit_test(test_guest_messages),

@@ -655,7 +655,7 @@ static void test_missing(void **state)
 
 int main(void)
 {
-    static const char *const drivers[] = {"ofi", "ucx", "shuffle"};
+    static const char *const drivers[] = {"tcp", "ofi", "ucx", "shuffle"};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_signals),   cmocka_unit_test(test_missing),
         cmocka_unit_test(test_bad_names), cmocka_unit_test(test_sizes),
