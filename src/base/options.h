@@ -187,10 +187,10 @@ enum quoit_option_type {
       "What does not fit the window goes through the proxy of the neighbour.")                                         \
     X(DRIVER, "driver", "QUOIT_DRIVER", STRING, "emulated", "NAME", 0, 0, RING, LAUNCHER,                              \
       "driver of the ports that join the hosts", "")                                                                   \
-    X(NETWORK, "network", "QUOIT_NETWORK", STRING, "ring", "ring|auto|ofi|ucx", 0, 0, NETWORK, LAUNCHER,               \
+    X(NETWORK, "network", "QUOIT_NETWORK", STRING, "ring", "ring|auto|tcp|ofi|ucx", 0, 0, NETWORK, LAUNCHER,           \
       "what joins the hosts: the links of a ring, or an ordinary network by a driver",                                 \
-      "auto: the first driver that finds a network, UCX before libfabric where there is TCP alone; quoit info "        \
-      "networks prints it, and why. ofi: libfabric. ucx: UCX. Without "                                                \
+      "auto: the first driver that finds a network, tcp where there is TCP alone; quoit info "                         \
+      "networks prints it, and why. tcp: the kernel's sockets, no library. ofi: libfabric. ucx: UCX. Without "         \
       "--host the hosts are emulated all the same; with it, auto is the default. A host that is not heard of for "     \
       "--link-limit ends the job.")                                                                                    \
     X(RINGS, "rings", "QUOIT_RINGS", STRING, "", "COUNT|SIZES", 0, 0, NETWORK, LAUNCHER,                               \

@@ -191,10 +191,11 @@ static void test_which_driver_comes_first(void **state)
     bool has_adapter = quoit_net_find_adapter(QUOIT_NET_CLASSES, path);
     (void)state;
     quoit_net_explain_auto(text);
-    assert_string_equal(quoit_net_driver_name(0), has_adapter ? "ofi" : "ucx");
-    assert_string_equal(quoit_net_driver_name(1), has_adapter ? "ucx" : "ofi");
-    assert_null(quoit_net_driver_name(2));
-    assert_memory_equal(text, has_adapter ? "ofi" : "ucx", 3);
+    assert_string_equal(quoit_net_driver_name(0), has_adapter ? "ofi" : "tcp");
+    assert_string_equal(quoit_net_driver_name(1), "ucx");
+    assert_string_equal(quoit_net_driver_name(2), has_adapter ? "tcp" : "ofi");
+    assert_null(quoit_net_driver_name(3));
+    assert_memory_equal(text, has_adapter ? "ofi" : "tcp", 3);
     assert_int_equal(strstr(text, path) != NULL && has_adapter, has_adapter);
 }
 

@@ -15,7 +15,7 @@ import scenario
 GREET, BUSY, DIRECT, PATHS = (scenario.program(f"scenario_{name}") for name in ("greet", "busy", "direct", "paths"))
 PATHS_BYTES = 8 * (16 + 64 + 256 + 1024 + 4096 << 10)  # of two PEs at least, in puts that are puts of the network, and in gets
 QUOIT = os.path.join(scenario.BIN, "quoit")
-DRIVERS = ("ofi", "ucx")
+DRIVERS = ("tcp", "ofi", "ucx")
 PATIENT = ("--link-limit", "30s")  # of a busy machine, where the limit is not what is tested
 NETWORK = ("--network", "auto", *PATIENT)
 NOT_HEARD = r"was not heard by that of host\d for --link-limit"
