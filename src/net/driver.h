@@ -3,7 +3,7 @@
  *
  * What it is: a driver is a shared object, lib/quoit/libquoit-net-NAME.so, that exports one struct
  * quoit_net_driver as quoit_net_driver_NAME; it is built where the headers of its library are found, and opened with
- * dlopen(3) where it is present and its library too. A driver moves bytes. What all networks need beside is net.c's:
+ * dlopen(3) where it is present and its library too. That for TCP needs no library and is linked in. A driver moves bytes. What all networks need beside is net.c's:
  * heartbeats, lost hosts, the bounds of windows, counting, the check of who sent a message, and the order of messages.
  *
  * The wrapper has checked the arguments: bounds, hosts, limits; a lost host is not used again. The driver asserts, logs
@@ -18,7 +18,7 @@
 
 #include "net/net.h"
 
-#define QUOIT_NET_DRIVER_VERSION 6 /* of this header; others are refused */
+#define QUOIT_NET_DRIVER_VERSION 7 /* of this header; others are refused */
 
 /* A message may be reported before others of its host that were sent earlier, as long as it is less than so many ahead
  * of the first of them. */
@@ -95,6 +95,7 @@ struct quoit_net_driver {
     bool (*arm)(struct quoit_net_end *end);
 };
 
+extern const struct quoit_net_driver quoit_net_driver_tcp;
 /* plugins.c. Opens the driver's shared object, once per process. NULL: `problem` says why. */
 const struct quoit_net_driver *quoit_net_driver_open(const char *name, char problem[QUOIT_NET_PROBLEM_BYTES]);
 /* The dispositions of signals, round calls of a library that may change them. */

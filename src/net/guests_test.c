@@ -160,11 +160,13 @@ static void test_guest_messages(void **state)
 #define KILL_EARLY_NS UINT64_C(60000000) /* about what it takes to open an end */
 #define KILL_NS       UINT64_C(10000000)
 #define HEARD_MAX     (2 * SAID_COUNT)
+#define GUEST_COMES_NS UINT64_C(200000000) /* to open an end, and to say who it is */
 
 enum { WORD_END, WORD_SERVED, WORD_TURN };
 
 struct deaths {
     uint64_t seed;
+    uint32_t victim_count;
     pid_t pids[VICTIM_COUNT];
 };
 
@@ -202,7 +204,7 @@ static void answer_next(struct rig *rig, struct heard *heard)
     heard->answered_count++;
 }
 
-static void answer_guests(struct rig *rig)
+static void answer_all(struct rig *rig)
 {
     struct heard heard = {0};
     rig->arg = &heard;
@@ -212,7 +214,6 @@ static void answer_guests(struct rig *rig)
         while (heard.answered_count < heard.count)
             answer_next(rig, &heard);
     }
-    must(rig->guest_lost_count >= VICTIM_COUNT / 2);
 }
 
 /* Until it is killed. */
@@ -240,7 +241,7 @@ static void be_victim(struct rig *rig, uint32_t turn)
 static void make_victims(struct rig *rig)
 {
     struct deaths *deaths = rig->arg;
-    for (uint32_t i = 0; rig->host == 0 && i < VICTIM_COUNT; i++) {
+    for (uint32_t i = 0; rig->host == 0 && i < deaths->victim_count; i++) {
         deaths->pids[i] = fork();
         must(deaths->pids[i] >= 0);
         if (deaths->pids[i] == 0)
@@ -256,7 +257,8 @@ static void run_guest_deaths(struct rig *rig)
         rig_fill(rig->memory, 1, 0, GUEST_BYTES, 0);
     rig_barrier(rig);
     if (rig->host == 1) {
-        answer_guests(rig);
+        answer_all(rig);
+        must(rig->guest_lost_count >= VICTIM_COUNT / 2);
         return;
     }
     for (uint32_t i = 0; i < VICTIM_COUNT; i++) {
@@ -276,13 +278,51 @@ static void test_guest_deaths(void **state)
 {
     (void)state;
     const char *text = getenv("QUOIT_TEST_SEED");
-    struct deaths deaths = {.seed = text ? strtoull(text, NULL, 0) : quoit_clock_now_ns()};
+    struct deaths deaths = {.seed = text ? strtoull(text, NULL, 0) : quoit_clock_now_ns(), .victim_count = VICTIM_COUNT};
     struct rig rig = make_rig();
     print_message("seed %llu: QUOIT_TEST_SEED=%llu replays the times\n", (unsigned long long)deaths.seed,
                   (unsigned long long)deaths.seed);
     rig.enter = make_victims;
     rig.arg = &deaths;
     assert_int_equal(rig_run(&rig, run_guest_deaths), 0);
+}
+
+/* A host that does nothing for a while has two guests of one number at once then, the first of which has died. */
+static void run_late(struct rig *rig)
+{
+    struct rig guest;
+    rig_barrier(rig);
+    if (rig->host == 1) {
+        while (atomic_load(&rig->board->word[WORD_SERVED]) == 0)
+            quoit_clock_sleep_ns(1000000);
+        answer_all(rig);
+        return;
+    }
+    const struct deaths *deaths = rig->arg;
+    atomic_store(&rig->board->word[WORD_TURN], 1);
+    quoit_clock_sleep_ns(GUEST_COMES_NS);
+    must(kill(deaths->pids[0], SIGKILL) == 0);
+    must(waitpid(deaths->pids[0], NULL, 0) == deaths->pids[0]);
+    open_guest(&guest, rig, NULL, 0);
+    uint64_t number = 1, end_ns = quoit_clock_now_ns() + GUEST_COMES_NS;
+    must(quoit_net_send(guest.net, 1, &number, sizeof number) == QUOIT_FULL); /* but who it is */
+    rig_until(&guest, quoit_clock_now_ns() >= end_ns);
+    atomic_store(&rig->board->word[WORD_SERVED], 1);
+    rig_send(&guest, 1, &number, sizeof number);
+    rig_until(&guest, guest.message_count == 1);
+    must(guest.lost_mask == 0);
+    quoit_net_close(guest.net);
+    atomic_store(&rig->board->word[WORD_END], 1);
+}
+
+static void test_a_late_host(void **state)
+{
+    (void)state;
+    struct deaths deaths = {.victim_count = 1};
+    struct rig rig = make_rig();
+    rig.enter = make_victims;
+    rig.arg = &deaths;
+    assert_int_equal(rig_run(&rig, run_late), 0);
 }
 
 int main(void)
@@ -292,6 +332,7 @@ int main(void)
         cmocka_unit_test(test_guest),
         cmocka_unit_test(test_guest_messages),
         cmocka_unit_test(test_guest_deaths),
+        cmocka_unit_test(test_a_late_host),
     };
     int failed_count = 0;
     cmocka_set_test_filter(getenv("QUOIT_TEST_ONLY")); /* NULL: all */

@@ -22,7 +22,7 @@ enum message_kind {
     MESSAGE_LEAVING,
     MESSAGE_ASK,
     MESSAGE_LOST,
-    MESSAGE_GUEST, /* with its address */
+    MESSAGE_GUEST, /* who has come */
     MESSAGE_KIND_COUNT
 };
 
@@ -32,9 +32,15 @@ struct loss {
     uint32_t status; /* as on_lost is told */
 };
 
+/* The payload of GUEST. */
+struct arrival {
+    uint64_t opened_ns; /* on its host's clock: it tells guests of one number apart, of which the last one counts */
+    struct quoit_net_address address;
+};
+
 /* Before the payload of every message. */
 struct message_header {
-    uint64_t tag;      /* of the job */
+    uint64_t tag;      /* of the job; of a guest's messages after GUEST, and when it was opened */
     uint32_t sequence; /* 1, 2, 3, ... from one host to another: each message arrives, once */
     uint16_t host;     /* the sender; guests follow the hosts */
     uint8_t kind;      /* enum message_kind */
@@ -71,6 +77,7 @@ struct host {
     uint64_t outstanding_count;
     uint64_t outstanding_bytes;
     bool has_gone; /* something was done with GONE since the last flush */
+    uint64_t opened_ns; /* of the last guest that was taken */
 };
 
 struct quoit_net_region {
@@ -96,6 +103,7 @@ struct quoit_net {
     struct loss *losses; /* loss_count, in the order in which this end heard of them */
     struct quoit_net_region region;
     struct quoit_net_window *windows;
+    uint64_t opened_ns; /* this end */
     uint64_t outstanding_count;
     uint32_t loss_count;
     uint32_t unheard_count; /* watched hosts that have said nothing yet */
@@ -151,11 +159,18 @@ static bool may_send(const struct quoit_net *net, uint32_t host)
     return host < end_count(net) && (host != net->config.host || net->hosts[host].is_self);
 }
 
+/* Of the messages of an end. */
+static uint64_t tag_of(const struct quoit_net *net, const struct message_header *header, uint64_t opened_ns)
+{
+    return net->config.tag + (header->host >= net->config.host_count && header->kind != MESSAGE_GUEST ? opened_ns : 0);
+}
+
 /* Whether the message is of a host of this job. A peer can send anything. */
 static bool is_ours(struct quoit_net *net, const struct message_header *header, uint32_t bytes)
 {
-    if (bytes < sizeof *header || header->version != QUOIT_NET_DRIVER_VERSION || header->tag != net->config.tag ||
-        !may_send(net, header->host) || header->kind == 0 || header->kind >= MESSAGE_KIND_COUNT ||
+    if (bytes < sizeof *header || header->version != QUOIT_NET_DRIVER_VERSION || !may_send(net, header->host) ||
+        header->tag != tag_of(net, header, net->hosts[header->host].opened_ns) || header->kind == 0 ||
+        header->kind >= MESSAGE_KIND_COUNT ||
         (header->host >= net->config.host_count && header->kind != MESSAGE_PAYLOAD && header->kind != MESSAGE_GUEST)) {
         if (net->dropped_count++ == 0)
             quoit_log(QUOIT_LOG_WARN, "net: dropped %u bytes that are no message of this job", bytes);
@@ -188,21 +203,27 @@ static const char *hold(struct host *host, const struct message_header *header, 
 
 static void lose(struct quoit_net *net, uint32_t host_index, enum quoit_status status);
 
-/* A guest has come, perhaps once more. The next watch answers. */
+/* A guest has come, perhaps once more; the words of an earlier one may come behind those of a later one. The next watch
+ * answers. */
 static void take_guest(struct quoit_net *net, const struct message_header *header, uint32_t bytes)
 {
     struct host *guest = &net->hosts[header->host];
-    struct quoit_net_address address;
-    if (header->host < net->config.host_count || header->sequence != 1 || bytes != sizeof *header + sizeof address)
+    struct arrival arrival;
+    if (header->host < net->config.host_count || header->sequence != 1 || bytes != sizeof *header + sizeof arrival)
         return;
-    memcpy(&address, header + 1, sizeof address);
-    if (address.bytes == 0 || address.bytes > QUOIT_NET_ADDRESS_BYTES_MAX)
+    memcpy(&arrival, header + 1, sizeof arrival);
+    if (arrival.address.bytes == 0 || arrival.address.bytes > QUOIT_NET_ADDRESS_BYTES_MAX ||
+        arrival.opened_ns <= guest->opened_ns)
         return;
     if (guest->state == HOST_CONNECTED)
         lose(net, header->host, QUOIT_GONE);
-    if (net->driver->connect(net->end, header->host, &address) != QUOIT_OK)
+    if (net->driver->connect(net->end, header->host, &arrival.address) != QUOIT_OK)
         return;
-    *guest = (struct host){.state = HOST_CONNECTED, .is_heard = true, .is_asked = true, .heard_sequence = 1};
+    *guest = (struct host){.state = HOST_CONNECTED,
+                           .is_heard = true,
+                           .is_asked = true,
+                           .heard_sequence = 1,
+                           .opened_ns = arrival.opened_ns};
     net->next_watch_ns = net->now_ns;
 }
 
@@ -285,11 +306,11 @@ static enum quoit_status send_kind(struct quoit_net *net, uint32_t host_index, e
     struct message_header *header = net->driver->send_buffer(net->end);
     if (!header)
         return QUOIT_FULL;
-    *header = (struct message_header){.tag = net->config.tag,
-                                      .sequence = host->sent_sequence + 1,
+    *header = (struct message_header){.sequence = host->sent_sequence + 1,
                                       .host = (uint16_t)own_number(net),
                                       .kind = (uint8_t)kind,
                                       .version = QUOIT_NET_DRIVER_VERSION};
+    header->tag = tag_of(net, header, net->opened_ns);
     if (bytes)
         memcpy(header + 1, payload, bytes);
     enum quoit_status status = net->driver->send(net->end, host_index, header, (uint32_t)sizeof *header + bytes);
@@ -317,7 +338,7 @@ static void lose(struct quoit_net *net, uint32_t host_index, enum quoit_status s
         if (!was_connected)
             return;
         drop_held(host);
-        *host = (struct host){0};
+        *host = (struct host){.opened_ns = host->opened_ns};
         net->driver->abandon(net->end, host_index);
         net->config.on_lost(net->config.arg, host_index, status);
         return;
@@ -555,7 +576,7 @@ enum quoit_status quoit_net_open(const struct quoit_net_config *config, struct q
         goto free_net;
     net->limits = net->end->limits;
     net->limits.message_bytes -= (uint32_t)sizeof(struct message_header);
-    net->now_ns = quoit_clock_now_ns();
+    net->now_ns = net->opened_ns = quoit_clock_now_ns();
     *net_out = net;
     return QUOIT_OK;
 
@@ -659,9 +680,10 @@ enum quoit_status quoit_net_attach(struct quoit_net *net, uint32_t host, const s
 static bool is_known(struct quoit_net *net, uint32_t host_index)
 {
     struct host *host = &net->hosts[host_index];
-    if (!host->is_greeted)
-        host->is_greeted = send_kind(net, host_index, MESSAGE_GUEST, &net->end->address, sizeof net->end->address) ==
-                           QUOIT_OK;
+    if (!host->is_greeted) {
+        const struct arrival arrival = {.opened_ns = net->opened_ns, .address = net->end->address};
+        host->is_greeted = send_kind(net, host_index, MESSAGE_GUEST, &arrival, sizeof arrival) == QUOIT_OK;
+    }
     return host->is_heard;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where drivers are: lib/quoit beside the library or the programs, so that an installation can be moved. */
+/* Where drivers are: that for TCP in the program or library itself, others in lib/quoit beside it, so that an
+ * installation can be moved. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <limits.h>
@@ -141,6 +142,8 @@ const struct quoit_net_driver *quoit_net_driver_open(const char *name, char prob
 {
     __typeof__(&dlopen) open_library = (__typeof__(&dlopen))dlsym(RTLD_DEFAULT, "dlopen");
     char path[PATH_MAX], symbol[64];
+    if (strcmp(name, quoit_net_driver_tcp.name) == 0)
+        return &quoit_net_driver_tcp;
     if (strchr(name, '/') || !find_file(name, path)) {
         snprintf(problem, QUOIT_NET_PROBLEM_BYTES, "this installation of Quoit has no network driver %.32s", name);
         return NULL;

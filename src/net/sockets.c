@@ -3,10 +3,10 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "env/clock.h"
+#include "net/interfaces.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <ifaddrs.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -70,41 +70,11 @@ struct quoit_sockets {
     uint32_t open_count;
 };
 
-/* Addresses */
-
-static socklen_t address_bytes(const struct sockaddr_storage *address)
-{
-    return address->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
-}
-
-/* The first address of the device, of IPv4 if it has one. */
-static bool find_address(const char *device, struct sockaddr_storage *address_out)
-{
-    struct ifaddrs *all;
-    bool is_found = false;
-    if (getifaddrs(&all) != 0)
-        return false;
-    for (const struct ifaddrs *one = all; one && !(is_found && address_out->ss_family == AF_INET); one = one->ifa_next) {
-        if (!one->ifa_addr || strcmp(one->ifa_name, device) != 0)
-            continue;
-        int family = one->ifa_addr->sa_family;
-        if (family == AF_INET || (family == AF_INET6 && !is_found)) {
-            memset(address_out, 0, sizeof *address_out);
-            memcpy(address_out, one->ifa_addr,
-                   family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
-            is_found = true;
-        }
-    }
-    freeifaddrs(all);
-    return is_found;
-}
-
 /* Connections */
 
 static int new_socket(int family)
 {
-    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    return fd;
+    return socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
 static void send_at_once(int fd)
@@ -178,6 +148,7 @@ static void be_open(struct quoit_sockets *sockets, struct connection *own, int f
 
 enum quoit_status quoit_sockets_open(const struct quoit_sockets_config *config, struct quoit_sockets **sockets_out)
 {
+    struct quoit_interface interface;
     struct quoit_sockets *sockets = calloc(1, sizeof *sockets);
     if (!sockets)
         return QUOIT_NO_MEMORY;
@@ -190,8 +161,9 @@ enum quoit_status quoit_sockets_open(const struct quoit_sockets_config *config, 
     if (!sockets->peers || !sockets->open)
         goto close_sockets;
     status = QUOIT_UNSUPPORTED;
-    if (!find_address(config->device, &sockets->address))
+    if (!quoit_interface_find(config->device, &interface))
         goto close_sockets;
+    sockets->address = interface.address;
     status = QUOIT_SYSTEM;
     sockets->events = epoll_create1(EPOLL_CLOEXEC);
     if (sockets->events < 0)
@@ -239,7 +211,7 @@ bool quoit_sockets_has_any(const struct quoit_sockets *sockets)
 static enum quoit_status listen_there(struct quoit_sockets *sockets)
 {
     struct sockaddr_storage address = sockets->address;
-    socklen_t bytes = address_bytes(&address);
+    socklen_t bytes = quoit_address_bytes(&address);
     int fd = new_socket(address.ss_family);
     if (fd < 0)
         return QUOIT_SYSTEM;
@@ -369,7 +341,7 @@ enum quoit_status quoit_sockets_join(struct quoit_sockets *sockets, const struct
     set_state(sockets, own, QUOIT_SOCKET_JOINING);
     own->fd = new_socket(address.ss_family);
     if (own->fd < 0 ||
-        (connect(own->fd, (const struct sockaddr *)&address, address_bytes(&address)) != 0 && errno != EINPROGRESS)) {
+        (connect(own->fd, (const struct sockaddr *)&address, quoit_address_bytes(&address)) != 0 && errno != EINPROGRESS)) {
         lose(sockets, own, strerror(errno));
         return QUOIT_SYSTEM;
     }

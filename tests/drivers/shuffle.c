@@ -499,9 +499,22 @@ static uint32_t progress(struct quoit_net_end *end)
     return done_count + send_queued(shuffle, &shuffle->parts);
 }
 
+static void drop_of(struct queue *out, const struct peer *peer)
+{
+    for (struct item **at = &out->first; *at;)
+        if ((*at)->peer == peer)
+            drop(out, at);
+        else
+            at = &(*at)->next;
+}
+
 static void abandon(struct quoit_net_end *end, uint32_t host)
 {
     struct shuffle *shuffle = (struct shuffle *)end;
+    struct peer *peer = &shuffle->peers[host];
+    drop_of(&shuffle->messages, peer);
+    drop_of(&shuffle->parts, peer);
+    peer->message_count = peer->part_count = 0;
     for (struct op **at = &shuffle->ops; *at;) {
         struct op *op = *at;
         if (op->host != host) {

@@ -397,7 +397,20 @@ class Pmi(Namespaces, scenario.Case):
                                   r"host 0 cannot join the network: it takes ucx tcp, and host 1 takes ofi tcp\S*; .*Q0222")
             self.assertNotIn("was lost", err)
             self.assertLess(server.seconds, SOON_S)
-            *_, statuses, out, err = self.launch((0, 1), *program, env={"QUOIT_NETWORK": "ofi"})
+    def test_hosts_that_differ(self):
+        """One takes another driver: both are named, and how to choose one for all."""
+        told = json.loads(subprocess.run([os.path.join(scenario.BIN, "quoit"), "info", "networks", "--json"], capture_output=True,
+                                         timeout=scenario.LIMIT_S, check=True).stdout)
+        if not told["auto"].startswith("tcp") or not any(one["driver"] == "ofi" and one["usable"] for one in told["networks"]):
+            self.skipTest("tcp does not come first here, or libfabric is not here")
+        program = ("sh", "-c", f'[ "$PMI_RANK" = 0 ] || export QUOIT_NETWORK=ofi; exec {GREET}')
+        server, statuses, out, err = self.launch((0, 1), *program, each_step=self.end_all)
+        self.assertEqual((all(statuses), out), (True, ""), err)
+        self.assertRegex(err, r"host 1 cannot join the network: it takes ofi tcp\S*, and host 0 takes tcp tcp; .*Q0222|"
+                              r"host 0 cannot join the network: it takes tcp tcp, and host 1 takes ofi tcp\S*; .*Q0222")
+        self.assertNotIn("was lost", err)
+        self.assertLess(server.seconds, SOON_S)
+        *_, statuses, out, err = self.launch((0, 1), *program, env={"QUOIT_NETWORK": "ofi"})
         self.assertEqual((statuses, lines(out), err), ([0, 0], greetings(2), ""))
 
     @staticmethod

@@ -751,7 +751,7 @@ class Hosts(Looks, Namespaces, Machines):
         def alone():
             return min(self.run_job("-n", 64, GREET).seconds for _ in range(3))
         before_s = alone()
-        for driver in ("ofi", "ucx"):
+        for driver in ("tcp", "ofi", "ucx"):
             seconds = []
             for _ in range(3):
                 result = self.run_job(*PATIENT, "--host", ",".join(self.addresses[:4]), "--rsh", self.entering(),

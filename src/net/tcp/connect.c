@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 #include "env/clock.h"
+#include "net/interfaces.h"
 #include "net/tcp/tcp.h"
 
 #define COMING_MAX 64u /* that have not said who they are */
 #define COMING_NS  2000000000u
-
 
 struct hello {
     uint8_t secret[SECRET_BYTES]; /* of the end that is called */
@@ -105,16 +105,11 @@ void quoit_tcp_sweep(struct tcp *tcp)
     }
 }
 
-static socklen_t bytes_of(const struct sockaddr_storage *address)
-{
-    return address->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
-}
-
 enum quoit_status quoit_tcp_listen(struct tcp *tcp, const struct sockaddr_storage *address)
 {
     struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = NULL}};
     tcp->listener = socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (tcp->listener < 0 || bind(tcp->listener, (const struct sockaddr *)address, bytes_of(address)) != 0 ||
+    if (tcp->listener < 0 || bind(tcp->listener, (const struct sockaddr *)address, quoit_address_bytes(address)) != 0 ||
         listen(tcp->listener, SOMAXCONN) != 0 ||
         epoll_ctl(tcp->events_fd, EPOLL_CTL_ADD, tcp->listener, &event) != 0)
         return QUOIT_UNSUPPORTED;
@@ -133,7 +128,7 @@ bool quoit_tcp_join(struct tcp *tcp, uint32_t host)
     if (!connection)
         return false;
     peer->connection = connection;
-    if (connect(fd, (const struct sockaddr *)&peer->address, bytes_of(&peer->address)) == 0 || errno == EINPROGRESS)
+    if (connect(fd, (const struct sockaddr *)&peer->address, quoit_address_bytes(&peer->address)) == 0 || errno == EINPROGRESS)
         return true;
     hang_up(tcp, connection);
     return false;
@@ -202,6 +197,8 @@ static bool let_in(struct tcp *tcp, struct connection *connection, uint32_t host
 {
     static const char word = WELCOME;
     struct peer *peer = &tcp->peers[host];
+    if (peer->coming && peer->coming->number > connection->number)
+        return false; /* an earlier guest, which has gone: it is read behind a later one */
     if (send(connection->fd, &word, 1, MSG_NOSIGNAL | MSG_DONTWAIT) != 1)
         return false;
     connection->host = host;
@@ -250,6 +247,7 @@ static void accept_all(struct tcp *tcp, uint64_t now_ns)
         if (!connection)
             return;
         connection->until_ns = now_ns + COMING_NS;
+        connection->number = ++tcp->accepted_count;
     }
 }
 

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The driver for TCP, with the kernel's sockets alone: no library is needed. */
+/* The driver for TCP, with the kernel's sockets alone. It needs no library, so it is linked into what uses it. */
 #include "net/tcp/tcp.h"
 
-#include <arpa/inet.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +13,9 @@
 
 #include "base/digest.h"
 #include "env/clock.h"
+#include "net/candidates.h"
+#include "net/interfaces.h"
 
-#define DEVICES_MAX 64u
 #define EVENTS_MAX  64
 #define PROBE_MAX   2u         /* connections that are read without asking the kernel which has something */
 #define MEET_EVERY  16u        /* looks, while there are so few */
@@ -42,151 +40,42 @@ struct window {
     uint64_t base;
 };
 
-/* Devices */
+/* Choosing */
 
-struct device {
-    char name[IF_NAMESIZE];
-    char text[INET6_ADDRSTRLEN]; /* its address */
-    struct sockaddr_storage address;
-    bool is_loopback;
-    bool is_virtual; /* a bridge of containers, a tunnel, half of a pair: others may not be behind it */
-    uint16_t speed;  /* in 100 Mbit/s, as the kernel says; 0: it does not */
-};
-
-static void find_speed(struct device *device)
+static bool is_wanted(const struct quoit_interface *interface, const char *provider, const char *device)
 {
-    char path[64 + IF_NAMESIZE];
-    long mbit = 0;
-    snprintf(path, sizeof path, "/sys/class/net/%s/device", device->name);
-    device->is_virtual = access(path, F_OK) != 0;
-    snprintf(path, sizeof path, "/sys/class/net/%s/speed", device->name);
-    FILE *file = fopen(path, "re");
-    if (file && fscanf(file, "%ld", &mbit) == 1 && mbit > 0)
-        device->speed = (uint16_t)(mbit / 100 < UINT16_MAX ? mbit / 100 : UINT16_MAX);
-    if (file)
-        fclose(file);
+    return (!provider || strcmp(provider, "tcp") == 0) &&
+           (!device || strcmp(interface->name, device) == 0 || strcmp(interface->text, device) == 0);
 }
 
-static struct device *find_device(struct device *devices, uint32_t count, const char *name)
+/* One for each interface. */
+static uint32_t list(const char *provider, const char *device, struct quoit_interface interfaces_out[QUOIT_INTERFACES_MAX],
+                     struct quoit_net_candidate candidates_out[QUOIT_INTERFACES_MAX])
 {
-    for (uint32_t i = 0; i < count; i++)
-        if (strcmp(devices[i].name, name) == 0)
-            return &devices[i];
-    return NULL;
-}
-
-static void describe_address(struct device *device, const struct sockaddr *address)
-{
-    bool is_v4 = address->sa_family == AF_INET;
-    const void *bytes = is_v4 ? (const void *)&((const struct sockaddr_in *)(const void *)address)->sin_addr
-                              : &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
-    memset(&device->address, 0, sizeof device->address);
-    memcpy(&device->address, address, is_v4 ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
-    inet_ntop(address->sa_family, bytes, device->text, sizeof device->text);
-}
-
-/* Those that are up and have an address, which is of IPv4 if they have one. */
-static uint32_t list_devices(struct device devices_out[DEVICES_MAX])
-{
-    struct ifaddrs *all;
-    uint32_t count = 0;
-    if (getifaddrs(&all) != 0)
-        return 0;
-    for (const struct ifaddrs *one = all; one; one = one->ifa_next) {
-        int family = one->ifa_addr ? one->ifa_addr->sa_family : AF_UNSPEC;
-        if ((family != AF_INET && family != AF_INET6) || (one->ifa_flags & IFF_UP) == 0)
-            continue;
-        struct device *device = find_device(devices_out, count, one->ifa_name);
-        if (device && (family != AF_INET || device->address.ss_family == AF_INET))
-            continue;
-        if (!device) {
-            if (count == DEVICES_MAX)
-                continue;
-            device = &devices_out[count++];
-            memset(device, 0, sizeof *device);
-            snprintf(device->name, sizeof device->name, "%s", one->ifa_name);
-            device->is_loopback = (one->ifa_flags & IFF_LOOPBACK) != 0;
-            find_speed(device);
-        }
-        describe_address(device, one->ifa_addr);
-    }
-    freeifaddrs(all);
-    return count;
-}
-
-/* Smaller is better; UINT64_MAX: not what was asked for. */
-static uint64_t cost_of(const struct device *device, uint32_t index, const char *provider, const char *wanted)
-{
-    if ((provider && strcmp(provider, "tcp") != 0) ||
-        (wanted && strcmp(device->name, wanted) != 0 && strcmp(device->text, wanted) != 0))
-        return UINT64_MAX;
-    uint64_t kind = (device->is_loopback ? 4u : 0) + (device->address.ss_family == AF_INET6 ? 2u : 0) +
-                    (device->is_virtual ? 1u : 0);
-    return kind << 32 | (uint64_t)(UINT16_MAX - device->speed) << 8 | index;
-}
-
-/* The best but skip_count. NULL: there are no more. */
-static const struct device *best_of(const struct device *devices, uint32_t count, const char *provider,
-                                    const char *wanted, uint32_t skip_count)
-{
-    for (uint64_t least = 0;; skip_count--) {
-        const struct device *best = NULL;
-        uint64_t best_cost = UINT64_MAX;
-        for (uint32_t i = 0; i < count; i++) {
-            uint64_t cost = cost_of(&devices[i], i, provider, wanted);
-            if (cost >= least && cost < best_cost) {
-                best_cost = cost;
-                best = &devices[i];
-            }
-        }
-        if (!best || skip_count == 0)
-            return best;
-        least = best_cost + 1;
-    }
-}
-
-static void describe(const struct device *device, struct quoit_net_choice *choice)
-{
-    memset(choice, 0, sizeof *choice);
-    strcpy(choice->driver, "tcp");
-    strcpy(choice->provider, "tcp");
-    snprintf(choice->device, sizeof choice->device, "%s", device->name);
-    choice->is_usable = true;
-    snprintf(choice->reason, sizeof choice->reason, "address %s%s", device->text,
-             device->is_loopback ? ", this machine alone" : "");
-}
-
-static void say_no_network(const char *provider, const char *device, char problem[QUOIT_NET_PROBLEM_BYTES])
-{
-    snprintf(problem, QUOIT_NET_PROBLEM_BYTES, "no network%s%.40s%s%.40s", provider ? " by provider " : "",
-             provider ? provider : "", device ? " on device " : "", device ? device : "");
-}
-
-static uint32_t survey(const char *provider, const char *wanted, struct quoit_net_choice *choices_out,
-                       uint32_t max_count)
-{
-    struct device devices[DEVICES_MAX];
-    uint32_t device_count = list_devices(devices), count = 0;
-    const struct device *best = best_of(devices, device_count, provider, wanted, 0);
-    if (max_count == 0)
-        return 0;
-    if (best) {
-        describe(best, &choices_out[count++]);
-    } else {
-        choices_out[count] = (struct quoit_net_choice){.driver = "tcp"};
-        say_no_network(provider, wanted, choices_out[count++].reason);
-    }
-    for (uint32_t i = 0; i < device_count && count < max_count; i++) {
-        struct quoit_net_choice *choice = &choices_out[count];
-        if (&devices[i] == best)
-            continue;
-        count++;
-        describe(&devices[i], choice);
-        choice->is_usable = cost_of(&devices[i], i, provider, wanted) != UINT64_MAX;
-        if (!choice->is_usable)
+    uint32_t count = quoit_interfaces_list(interfaces_out);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct quoit_interface *interface = &interfaces_out[i];
+        struct quoit_net_choice *choice = &candidates_out[i].choice;
+        candidates_out[i] = (struct quoit_net_candidate){
+            .choice = {.driver = "tcp", .provider = "tcp", .is_usable = is_wanted(interface, provider, device)},
+            .cost = quoit_interface_cost(interface)};
+        memcpy(choice->device, interface->name, sizeof interface->name);
+        if (choice->is_usable)
+            snprintf(choice->reason, sizeof choice->reason, "address %s%s", interface->text,
+                     interface->is_loopback ? ", this machine alone" : "");
+        else
             snprintf(choice->reason, sizeof choice->reason, "another network was asked for");
     }
     return count;
+}
+
+static uint32_t survey(const char *provider, const char *device, struct quoit_net_choice *choices_out,
+                       uint32_t max_count)
+{
+    struct quoit_interface interfaces[QUOIT_INTERFACES_MAX];
+    struct quoit_net_candidate candidates[QUOIT_INTERFACES_MAX];
+    return quoit_net_survey_candidates(candidates, list(provider, device, interfaces, candidates), "tcp", provider,
+                                       device, choices_out, max_count);
 }
 
 /* Opening */
@@ -284,22 +173,25 @@ static void close_end(struct quoit_net_end *end)
     free(tcp);
 }
 
-static enum quoit_status refuse(char problem[QUOIT_NET_PROBLEM_BYTES], const char *what, const struct device *device)
+static enum quoit_status refuse(char problem[QUOIT_NET_PROBLEM_BYTES], const char *what,
+                                const struct quoit_interface *interface)
 {
-    snprintf(problem, QUOIT_NET_PROBLEM_BYTES, "TCP: %s on %s (%s)", what, device->name, device->text);
+    snprintf(problem, QUOIT_NET_PROBLEM_BYTES, "TCP: %s on %s (%s)", what, interface->name, interface->text);
     return QUOIT_SYSTEM;
 }
 
 static enum quoit_status open_end(const struct quoit_net_driver_config *config, struct quoit_net_end **end_out,
                                   char problem[QUOIT_NET_PROBLEM_BYTES])
 {
-    struct device devices[DEVICES_MAX];
-    const struct device *device =
-        best_of(devices, list_devices(devices), config->provider, config->device, config->skip_count);
-    if (!device) {
-        say_no_network(config->provider, config->device, problem);
+    struct quoit_interface interfaces[QUOIT_INTERFACES_MAX];
+    struct quoit_net_candidate candidates[QUOIT_INTERFACES_MAX];
+    const struct quoit_net_candidate *best = quoit_net_best(
+        candidates, list(config->provider, config->device, interfaces, candidates), config->skip_count);
+    if (!best) {
+        quoit_net_say_none(config->provider, config->device, problem);
         return QUOIT_UNSUPPORTED;
     }
+    const struct quoit_interface *interface = &interfaces[best - candidates];
     struct tcp *tcp = calloc(1, sizeof *tcp);
     if (!tcp)
         return QUOIT_NO_MEMORY;
@@ -314,15 +206,15 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
     enum quoit_status status = tcp->peers ? make_ops(tcp) : QUOIT_NO_MEMORY;
     if (status == QUOIT_OK && (tcp->events_fd < 0 || getrandom(tcp->secret, sizeof tcp->secret, 0) !=
                                                          (ssize_t)sizeof tcp->secret))
-        status = refuse(problem, "no descriptor", device);
-    if (status == QUOIT_OK && !config->is_guest && quoit_tcp_listen(tcp, &device->address) != QUOIT_OK)
-        status = refuse(problem, "no port to listen", device);
+        status = refuse(problem, "no descriptor", interface);
+    if (status == QUOIT_OK && !config->is_guest && quoit_tcp_listen(tcp, &interface->address) != QUOIT_OK)
+        status = refuse(problem, "no port to listen", interface);
     if (status != QUOIT_OK) {
         close_end(&tcp->end);
         return status;
     }
     tell_address(tcp);
-    describe(device, &tcp->end.choice);
+    tcp->end.choice = best->choice;
     tcp->end.limits = (struct quoit_net_limits){.message_bytes = MESSAGE_BYTES,
                                                 .alignment = 1,
                                                 .transfer_bytes = UINT64_MAX / 2,
@@ -564,7 +456,6 @@ static bool arm(struct quoit_net_end *end)
     return true;
 }
 
-extern const struct quoit_net_driver quoit_net_driver_tcp __attribute__((visibility("default")));
 const struct quoit_net_driver quoit_net_driver_tcp = {
     .version = QUOIT_NET_DRIVER_VERSION,
     .name = "tcp",

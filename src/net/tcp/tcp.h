@@ -89,6 +89,7 @@ struct connection {
     bool wants_room; /* epoll tells when there is */
     bool is_watched; /* by epoll */
     uint64_t until_ns; /* COMING */
+    uint64_t number;   /* of those that have come, in their order */
     struct connection *next; /* of all */
     /* Sending. */
     struct out outs[OUT_COUNT];
@@ -145,6 +146,7 @@ struct tcp {
     struct connection *connections;
     uint32_t connection_count;
     uint32_t coming_count;
+    uint64_t accepted_count;
     struct op *ops;         /* transfers, then sends */
     struct op *free_transfers;
     struct op *free_sends;

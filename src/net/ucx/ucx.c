@@ -6,9 +6,6 @@
  * it. Messages are eager active messages below one segment, which keep their order. Over TCP, puts and gets are frames
  * of our own (frames.c).
  */
-#include <arpa/inet.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +19,8 @@
 #include "base/digest.h"
 #include "env/clock.h"
 #include "env/signals.h"
+#include "net/candidates.h"
+#include "net/interfaces.h"
 #include "net/ucx/ucx.h"
 
 #define SEND_COUNT     128u
@@ -52,47 +51,8 @@ struct window {
 struct device {
     char transport[UCT_TL_NAME_MAX];
     char name[UCT_DEVICE_NAME_MAX];
-    char address[INET6_ADDRSTRLEN]; /* "": none */
-    bool is_loopback;
-    bool is_virtual; /* a bridge of containers, a tunnel, half of a pair: others may not be behind it */
-    uint16_t speed;  /* in 100 Mbit/s, as the kernel says; 0: it does not */
+    struct quoit_interface interface; /* no name: it is none */
 };
-
-/* The address of a network interface, IPv4 if it has one. */
-static void find_address(struct device *device)
-{
-    struct ifaddrs *all = NULL;
-    if (getifaddrs(&all) != 0)
-        return;
-    for (const struct ifaddrs *one = all; one; one = one->ifa_next) {
-        if (!one->ifa_addr || strcmp(one->ifa_name, device->name) != 0)
-            continue;
-        int family = one->ifa_addr->sa_family;
-        const void *bytes = family == AF_INET ? (const void *)&((struct sockaddr_in *)(void *)one->ifa_addr)->sin_addr
-                                              : &((struct sockaddr_in6 *)(void *)one->ifa_addr)->sin6_addr;
-        device->is_loopback |= (one->ifa_flags & IFF_LOOPBACK) != 0;
-        if (family == AF_INET || (family == AF_INET6 && device->address[0] == '\0'))
-            inet_ntop(family, bytes, device->address, sizeof device->address);
-        if (family == AF_INET)
-            break;
-    }
-    freeifaddrs(all);
-}
-
-/* What the kernel tells of a network interface. */
-static void find_speed(struct device *device)
-{
-    char path[64 + UCT_DEVICE_NAME_MAX];
-    long mbit = 0;
-    snprintf(path, sizeof path, "/sys/class/net/%s/device", device->name);
-    device->is_virtual = access(path, F_OK) != 0;
-    snprintf(path, sizeof path, "/sys/class/net/%s/speed", device->name);
-    FILE *file = fopen(path, "re");
-    if (file && fscanf(file, "%ld", &mbit) == 1 && mbit > 0)
-        device->speed = (uint16_t)(mbit / 100 < UINT16_MAX ? mbit / 100 : UINT16_MAX);
-    if (file)
-        fclose(file);
-}
 
 static uint32_t list_domain(uct_component_h component, const char *name, struct device *devices_out, uint32_t count)
 {
@@ -112,9 +72,7 @@ static uint32_t list_domain(uct_component_h component, const char *name, struct 
             memset(device, 0, sizeof *device);
             snprintf(device->transport, sizeof device->transport, "%s", resources[i].tl_name);
             snprintf(device->name, sizeof device->name, "%s", resources[i].dev_name);
-            find_address(device);
-            if (device->address[0])
-                find_speed(device);
+            (void)quoit_interface_find(device->name, &device->interface);
         }
         if (resources)
             uct_release_tl_resource_list(resources);
@@ -148,84 +106,42 @@ static uint32_t list_devices(struct device devices_out[DEVICES_MAX])
     return count;
 }
 
-/* Smaller is better; UINT32_MAX: not by itself, or not what was asked for. */
-static uint32_t cost_of(const struct device *device, const char *provider, const char *wanted)
+/* One for each device. */
+static uint32_t list(const char *provider, const char *wanted, struct device devices_out[DEVICES_MAX],
+                     struct quoit_net_candidate candidates_out[DEVICES_MAX])
 {
-    uint32_t rank = 0;
-    while (rank < RANK_COUNT && strcmp(ranking[rank], device->transport) != 0)
-        rank++;
-    if (wanted && strcmp(device->name, wanted) != 0 && strcmp(device->address, wanted) != 0)
-        return UINT32_MAX;
-    if (provider ? strcmp(device->transport, provider) != 0 : rank == RANK_COUNT)
-        return UINT32_MAX;
-    return rank * 8 + (device->is_loopback ? 4u : 0) + (strchr(device->address, ':') ? 2u : 0) +
-           (device->is_virtual ? 1u : 0);
-}
-
-/* The best but skip_count; of those that are equal, the fastest, then the first in the list. NULL: no more. */
-static const struct device *best_of(const struct device *devices, uint32_t count, const char *provider,
-                                    const char *wanted, uint32_t skip_count)
-{
-    for (uint64_t least = 0;; skip_count--) {
-        const struct device *best = NULL;
-        uint64_t best_order = UINT64_MAX;
-        for (uint32_t i = 0; i < count; i++) {
-            uint32_t cost = cost_of(&devices[i], provider, wanted);
-            uint64_t order = (uint64_t)cost << 32 | (uint64_t)(UINT16_MAX - devices[i].speed) << 8 | i;
-            if (cost != UINT32_MAX && order >= least && order < best_order) {
-                best_order = order;
-                best = &devices[i];
-            }
-        }
-        if (!best || skip_count == 0)
-            return best;
-        least = best_order + 1;
+    uint32_t count = list_devices(devices_out);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct device *device = &devices_out[i];
+        struct quoit_net_choice *choice = &candidates_out[i].choice;
+        uint64_t rank = 0;
+        while (rank < RANK_COUNT && strcmp(ranking[rank], device->transport) != 0)
+            rank++;
+        candidates_out[i] = (struct quoit_net_candidate){
+            .choice = {.driver = "ucx",
+                       .is_usable = (!wanted || strcmp(device->name, wanted) == 0 ||
+                                     strcmp(device->interface.text, wanted) == 0) &&
+                                    (provider ? strcmp(device->transport, provider) == 0 : rank < RANK_COUNT)},
+            .cost = rank * QUOIT_INTERFACE_COSTS + quoit_interface_cost(&device->interface)};
+        snprintf(choice->provider, sizeof choice->provider, "%s", device->transport);
+        snprintf(choice->device, sizeof choice->device, "%s", device->name);
+        if (choice->is_usable)
+            snprintf(choice->reason, sizeof choice->reason, "%s%s%s", device->interface.text[0] ? "address " : "",
+                     device->interface.text, device->interface.is_loopback ? ", this machine alone" : "");
+        else
+            snprintf(choice->reason, sizeof choice->reason, "%s",
+                     provider || wanted ? "another network was asked for" : "taken only if its transport is named");
     }
-}
-
-static void describe(const struct device *device, struct quoit_net_choice *choice)
-{
-    memset(choice, 0, sizeof *choice);
-    snprintf(choice->driver, sizeof choice->driver, "ucx");
-    snprintf(choice->provider, sizeof choice->provider, "%s", device->transport);
-    snprintf(choice->device, sizeof choice->device, "%s", device->name);
-    choice->is_usable = true;
-    snprintf(choice->reason, sizeof choice->reason, "%s%s%s", device->address[0] ? "address " : "", device->address,
-             device->is_loopback ? ", this machine alone" : "");
-}
-
-static void say_no_network(const char *provider, const char *device, char problem[QUOIT_NET_PROBLEM_BYTES])
-{
-    snprintf(problem, QUOIT_NET_PROBLEM_BYTES, "UCX has no network%s%.40s%s%.40s", provider ? " by transport " : "",
-             provider ? provider : "", device ? " on device " : "", device ? device : "");
+    return count;
 }
 
 static uint32_t survey(const char *provider, const char *wanted, struct quoit_net_choice *choices_out,
                        uint32_t max_count)
 {
     struct device devices[DEVICES_MAX];
-    uint32_t device_count = list_devices(devices), count = 0;
-    const struct device *best = best_of(devices, device_count, provider, wanted, 0);
-    if (max_count == 0)
-        return 0;
-    if (best) {
-        describe(best, &choices_out[count++]);
-    } else {
-        choices_out[count] = (struct quoit_net_choice){.driver = "ucx"};
-        say_no_network(provider, wanted, choices_out[count++].reason);
-    }
-    for (uint32_t i = 0; i < device_count && count < max_count; i++) {
-        struct quoit_net_choice *choice = &choices_out[count];
-        if (&devices[i] == best)
-            continue;
-        count++;
-        describe(&devices[i], choice);
-        choice->is_usable = cost_of(&devices[i], provider, wanted) != UINT32_MAX;
-        if (!choice->is_usable)
-            snprintf(choice->reason, sizeof choice->reason, "%s",
-                     provider || wanted ? "another network was asked for" : "taken only if its transport is named");
-    }
-    return count;
+    struct quoit_net_candidate candidates[DEVICES_MAX];
+    return quoit_net_survey_candidates(candidates, list(provider, wanted, devices, candidates), "ucx", provider, wanted,
+                                       choices_out, max_count);
 }
 
 /* Reports */
@@ -485,12 +401,14 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
                                   char problem[QUOIT_NET_PROBLEM_BYTES])
 {
     struct device devices[DEVICES_MAX];
-    const struct device *device =
-        best_of(devices, list_devices(devices), config->provider, config->device, config->skip_count);
-    if (!device) {
-        say_no_network(config->provider, config->device, problem);
+    struct quoit_net_candidate candidates[DEVICES_MAX];
+    const struct quoit_net_candidate *best = quoit_net_best(
+        candidates, list(config->provider, config->device, devices, candidates), config->skip_count);
+    if (!best) {
+        quoit_net_say_none(config->provider, config->device, problem);
         return QUOIT_UNSUPPORTED;
     }
+    const struct device *device = &devices[best - candidates];
     struct ucx *ucx = calloc(1, sizeof *ucx);
     if (!ucx)
         return QUOIT_NO_MEMORY;
@@ -510,7 +428,7 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
         close_end(&ucx->end);
         return status;
     }
-    describe(device, &ucx->end.choice);
+    ucx->end.choice = best->choice;
     ucx->end.limits = (struct quoit_net_limits){.message_bytes = MESSAGE_BYTES,
                                                 .alignment = 1,
                                                 .transfer_bytes = UINT64_MAX / 2,

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: which network a driver takes, and how it tells the others. Method: networks that the test makes up; interfaces of
+ * this machine, of which the loopback device is known. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "net/candidates.h"
+#include "net/interfaces.h"
+
+#define COUNT 5u
+
+/* Best first: c, e, b, d; a is not taken. */
+static void make(struct quoit_net_candidate candidates[COUNT])
+{
+    static const uint64_t costs[COUNT] = {1, 7, 2, 9, 2};
+    for (uint32_t i = 0; i < COUNT; i++) {
+        candidates[i] = (struct quoit_net_candidate){.choice = {.driver = "d", .is_usable = i != 0}, .cost = costs[i]};
+        candidates[i].choice.device[0] = (char)('a' + i);
+    }
+}
+
+static void test_best(void **state)
+{
+    struct quoit_net_candidate candidates[COUNT];
+    (void)state;
+    make(candidates);
+    for (uint32_t i = 0; i < COUNT - 1; i++)
+        assert_int_equal(quoit_net_best(candidates, COUNT, i)->choice.device[0], "cebd"[i]);
+    assert_null(quoit_net_best(candidates, COUNT, COUNT - 1));
+    assert_null(quoit_net_best(candidates, COUNT, COUNT + 7));
+    assert_null(quoit_net_best(candidates, 1, 0));
+    assert_null(quoit_net_best(candidates, 0, 0));
+}
+
+static void test_survey(void **state)
+{
+    struct quoit_net_candidate candidates[COUNT];
+    struct quoit_net_choice choices[COUNT];
+    (void)state;
+    make(candidates);
+    assert_int_equal(quoit_net_survey_candidates(candidates, COUNT, "d", NULL, NULL, choices, COUNT), COUNT);
+    for (uint32_t i = 0; i < COUNT; i++)
+        assert_int_equal(choices[i].device[0], "cabde"[i]);
+    assert_int_equal(quoit_net_survey_candidates(candidates, COUNT, "d", NULL, NULL, choices, 2), 2);
+    assert_int_equal(quoit_net_survey_candidates(candidates, COUNT, "d", NULL, NULL, choices, 0), 0);
+    assert_int_equal(quoit_net_survey_candidates(candidates, 1, "d", "p", "x", choices, COUNT), 2);
+    assert_false(choices[0].is_usable);
+    assert_string_equal(choices[0].driver, "d");
+    assert_string_equal(choices[0].reason, "no network by provider p on device x");
+    assert_int_equal(choices[1].device[0], 'a');
+}
+
+static void test_interfaces(void **state)
+{
+    struct quoit_interface all[QUOIT_INTERFACES_MAX], one;
+    uint32_t count = quoit_interfaces_list(all), found_count = 0;
+    (void)state;
+    for (uint32_t i = 0; i < count; i++) {
+        struct in6_addr bytes;
+        assert_int_equal(inet_pton(all[i].address.ss_family, all[i].text, &bytes), 1);
+        assert_true(quoit_interface_cost(&all[i]) < QUOIT_INTERFACE_COSTS);
+        for (uint32_t j = 0; j < i; j++)
+            assert_string_not_equal(all[i].name, all[j].name);
+        found_count += strcmp(all[i].name, "lo") == 0;
+    }
+    if (found_count == 0)
+        skip(); /* it is down here */
+    assert_true(quoit_interface_find("lo", &one));
+    assert_true(one.is_loopback);
+    assert_true(one.is_virtual);
+    assert_true(one.address.ss_family == AF_INET ? strncmp(one.text, "127.", 4) == 0 : strcmp(one.text, "::1") == 0);
+    assert_false(quoit_interface_find("nowhere0", &one));
+}
+
+/* In the order of preference. */
+static void test_costs(void **state)
+{
+    static const struct quoit_interface interfaces[] = {
+        {.address = {.ss_family = AF_INET}, .speed = 1000},
+        {.address = {.ss_family = AF_INET}, .speed = 10},
+        {.address = {.ss_family = AF_INET}},
+        {.address = {.ss_family = AF_INET}, .speed = UINT16_MAX, .is_virtual = true},
+        {.address = {.ss_family = AF_INET6}, .speed = UINT16_MAX},
+        {.address = {.ss_family = AF_INET6}, .is_virtual = true},
+        {.address = {.ss_family = AF_INET}, .is_virtual = true, .is_loopback = true},
+        {.address = {.ss_family = AF_INET6}, .is_virtual = true, .is_loopback = true},
+    };
+    (void)state;
+    for (size_t i = 1; i < sizeof interfaces / sizeof interfaces[0]; i++)
+        assert_true(quoit_interface_cost(&interfaces[i - 1]) < quoit_interface_cost(&interfaces[i]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_best),
+        cmocka_unit_test(test_survey),
+        cmocka_unit_test(test_interfaces),
+        cmocka_unit_test(test_costs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
