@@ -215,9 +215,9 @@ void quoit_fabric_message(struct quoit_fabric *fabric, struct quoit_context *con
 {
     const struct quoit_peer *peer = &fabric->carriers[pe];
     const struct quoit_signal signal = {.offset = message->flag, .value = message->value, .op = QUOIT_AMO_SET};
-    if (peer->engine->has_messages)
-        peer->engine->ops->message(context, peer, message, is_direct);
-    else if (message->has_flag)
+    if (peer->engine->has_messages && peer->engine->ops->message(context, peer, message, is_direct))
+        return;
+    if (message->has_flag)
         peer->engine->ops->put_signal(context, peer, message->offset, message->source, message->bytes, &signal, false);
     else
         peer->engine->ops->put(context, peer, message->offset, message->source, message->bytes, false);

@@ -19,7 +19,6 @@
 #define LOSS_NS     8000u   /* of an operation through the proxies; with so many as take the opening the end is opened */
 #define WAKE_NS     200000u /* between two wakes of one PE: waits stay awake about so long before they sleep */
 #define NO_PE       UINT32_MAX
-#define LOST_LIMITS 3u      /* times the limit after which the proxies have found a host lost, if it is */
 
 /* OP_FRAME: the host's proxy executes it and acknowledges, OP_ASK: responds with a value. */
 enum op_kind { OP_PUT, OP_GET, OP_FRAME, OP_ASK };
@@ -528,18 +527,6 @@ bool quoit_guest_put_signal(struct quoit_context *context, const struct quoit_pe
     return send_counted(context, peer, frame, bytes ? source : NULL);
 }
 
-/* The proxies watch every host, and end the job when one is lost. If none is, this connection alone broke. */
-static void end_if_lost(const struct quoit_guest *guest)
-{
-    uint64_t limit_ns = LOST_LIMITS * guest->contacts->lost_limit_ns;
-    if (guest->lost_ns == 0 || quoit_clock_now_ns() - guest->lost_ns < limit_ns)
-        return;
-    quoit_say("PE %u: its connection to the host of PE %u broke with an operation under way; --network-direct no has "
-              "none [Q0223]",
-              guest->ring->engine.self->pe, guest->lost_pe);
-    _exit(1);
-}
-
 /* Unless another thread looks. */
 static void look(struct quoit_guest *guest)
 {
@@ -547,7 +534,8 @@ static void look(struct quoit_guest *guest)
         pthread_mutex_trylock(&guest->lock) != 0)
         return;
     quoit_net_progress(guest->net);
-    end_if_lost(guest);
+    if (guest->lost_ns)
+        quoit_ring_end_if_lost(guest->ring, guest->lost_ns, guest->contacts->lost_limit_ns, "the host of PE", guest->lost_pe);
     pthread_mutex_unlock(&guest->lock);
 }
 

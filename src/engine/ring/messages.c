@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #define SENDS_BEFORE 32u /* through the proxies, to a PE before it is invited: what they lose makes up for connecting */
-#define LOST_LIMITS  3u  /* times the limit after which the proxies have found a host lost, if it is */
 
 struct quoit_messages {
     struct quoit_ring_engine *ring;
@@ -48,7 +47,7 @@ enum quoit_status quoit_messages_open(struct quoit_ring_engine *ring, enum quoit
         return QUOIT_NO_MEMORY;
     ring->messages = messages;
     messages->ring = ring;
-    messages->lost_limit_ns = LOST_LIMITS * contacts->lost_limit_ns;
+    messages->lost_limit_ns = contacts->lost_limit_ns;
     pthread_mutex_init(&messages->lock, NULL);
     messages->left_counts = calloc(self->pe_count, sizeof *messages->left_counts);
     if (!messages->left_counts)
@@ -186,19 +185,6 @@ static bool is_connected(struct quoit_messages *messages, const struct quoit_pee
     return state == QUOIT_SOCKET_OPEN;
 }
 
-/* The proxies watch every host, and end the job when one is lost. If none is, this connection alone broke. */
-static void end_if_lost(struct quoit_messages *messages, const struct quoit_peer *peer)
-{
-    uint64_t now_ns = quoit_clock_now_ns();
-    if (messages->lost_ns == 0)
-        messages->lost_ns = now_ns;
-    if (now_ns - messages->lost_ns < messages->lost_limit_ns)
-        return;
-    quoit_say("PE %u: its connection to PE %u broke in a collective; --network-direct no has none [Q0223]",
-              messages->ring->engine.self->pe, peer->pe);
-    _exit(1);
-}
-
 struct sending {
     struct quoit_messages *messages;
     const struct quoit_peer *peer;
@@ -212,8 +198,10 @@ static bool has_sent(void *arg)
     struct quoit_messages *messages = sending->messages;
     pthread_mutex_lock(&messages->lock);
     enum quoit_status status = quoit_sockets_send(messages->sockets, sending->peer->pe, &sending->message);
-    if (status == QUOIT_GONE)
-        end_if_lost(messages, sending->peer);
+    if (status == QUOIT_GONE) {
+        messages->lost_ns = messages->lost_ns ? messages->lost_ns : quoit_clock_now_ns();
+        quoit_ring_end_if_lost(messages->ring, messages->lost_ns, messages->lost_limit_ns, "PE", sending->peer->pe);
+    }
     if (status != QUOIT_OK)
         look(messages);
     pthread_mutex_unlock(&messages->lock);

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "engine/ring/ring_engine.h"
 #include "base/assert.h"
+#include "base/log.h"
 #include "engine/ring/channel.h"
 #include "engine/ring/context.h"
 #include "engine/ring/guest.h"
 #include "engine/ring/messages.h"
+#include "env/clock.h"
 
 #include <stdlib.h>
+#include <unistd.h>
+
+#define LOST_LIMITS 3u /* times the limit after which the proxies have found a host lost, if it is */
 
 static const struct quoit_link_record *link_of(const struct quoit_self *self, enum quoit_side side)
 {
@@ -151,18 +156,6 @@ static void put_signal(struct quoit_context *context, const struct quoit_peer *p
     quoit_relayed_amo(context, peer, &update, NULL, false);
 }
 
-static void message(struct quoit_context *context, const struct quoit_peer *peer, const struct quoit_message *what,
-                    bool *is_direct)
-{
-    const struct quoit_signal signal = {.offset = what->flag, .value = what->value, .op = QUOIT_AMO_SET};
-    if (quoit_messages_send(context, peer, what, is_direct))
-        return;
-    if (what->has_flag)
-        put_signal(context, peer, what->offset, what->source, what->bytes, &signal, false);
-    else
-        put(context, peer, what->offset, what->source, what->bytes, false);
-}
-
 static void receive(struct quoit_engine *engine)
 {
     quoit_messages_receive((struct quoit_ring_engine *)engine);
@@ -272,7 +265,7 @@ static const struct quoit_engine_ops ring_ops = {
     .get_strided = quoit_relayed_get_strided,
     .amo = amo,
     .put_signal = put_signal,
-    .message = message,
+    .message = quoit_messages_send,
     .receive = receive,
     .await = quoit_messages_await,
     .fence = fence,
@@ -336,4 +329,14 @@ close_engine:
 struct quoit_port *quoit_engine_ring_port(struct quoit_engine *engine, enum quoit_side side)
 {
     return ((struct quoit_ring_engine *)engine)->ports[side];
+}
+
+void quoit_ring_end_if_lost(const struct quoit_ring_engine *ring, uint64_t lost_ns, uint64_t lost_limit_ns,
+                            const char *whom, uint32_t pe)
+{
+    if (quoit_clock_now_ns() - lost_ns < LOST_LIMITS * lost_limit_ns)
+        return;
+    quoit_say("PE %u: its connection to %s %u broke with something under way; --network-direct no has none [Q0223]",
+              ring->engine.self->pe, whom, pe);
+    _exit(1);
 }

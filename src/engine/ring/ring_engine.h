@@ -101,6 +101,12 @@ static inline bool quoit_ring_has_network_to(const struct quoit_peer *peer)
     return own->first_lane == peer->engine->self->layout.link_lane_count;
 }
 
+/* A connection of this PE's own broke at lost_ns, to `whom` ("PE", "the host of PE"), `pe`. The proxies watch every host,
+ * and end the job when one is lost. If none is after a few of the limit, this connection alone broke: the PE ends, since
+ * nobody knows what has arrived. */
+void quoit_ring_end_if_lost(const struct quoit_ring_engine *ring, uint64_t lost_ns, uint64_t lost_limit_ns,
+                            const char *whom, uint32_t pe);
+
 /* direct.c: puts through the window. */
 
 /* Whether the side of the peer takes direct puts, or does again. Any loss closes it. */

@@ -18,15 +18,6 @@
 #define COMING_MAX 64u /* that have not said who they are */
 #define COMING_NS  2000000000u
 
-struct hello {
-    uint8_t secret[SECRET_BYTES]; /* of the end that is called */
-    uint32_t host;                /* that calls */
-    uint32_t version;
-};
-_Static_assert(sizeof(struct hello) == 24, "no padding crosses the network");
-
-#define WELCOME 'q' /* a byte, from the end that was called */
-
 static void watch(struct tcp *tcp, struct connection *connection, uint32_t events)
 {
     struct epoll_event event = {.events = events, .data = {.ptr = connection}};

@@ -22,15 +22,7 @@
 #define CLOSE_NS    200000000u /* what was sent may leave the host before the end closes */
 #define OPENING_NS  400000u    /* measured */
 
-/* An address, and a key: neither is believed unless it arrived whole. */
-struct wire_address {
-    uint32_t digest; /* of the rest */
-    uint16_t family; /* 0: of a guest, whom nobody calls */
-    uint16_t port;
-    uint8_t address[16];
-    uint8_t secret[SECRET_BYTES];
-};
-
+/* As wire_address. */
 struct wire_key {
     uint64_t base;
     uint64_t digest; /* of it */

@@ -24,6 +24,25 @@
 #define HELD_BYTES     16384u           /* received in one call: headers, and payload that they name */
 #define OUT_COUNT      8u               /* frames that are sent in one call */
 
+/* Not believed unless it arrived whole. */
+struct wire_address {
+    uint32_t digest; /* of the rest */
+    uint16_t family; /* 0: of a guest, whom nobody calls */
+    uint16_t port;
+    uint8_t address[16];
+    uint8_t secret[SECRET_BYTES];
+};
+
+/* Of an end that calls. */
+struct hello {
+    uint8_t secret[SECRET_BYTES]; /* of the end that is called */
+    uint32_t host;                /* that calls */
+    uint32_t version;
+};
+_Static_assert(sizeof(struct hello) == 24, "no padding crosses the network");
+
+#define WELCOME 'q' /* a byte, from the end that was called */
+
 struct tcp;
 
 enum op_kind { OP_FREE, OP_PUT, OP_GET, OP_SEND };
