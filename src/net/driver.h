@@ -32,6 +32,9 @@ struct quoit_net_events {
     void (*broken)(void *arg, uint32_t host);                        /* an operation to it failed */
 };
 
+/* For an end that closes: nothing is reported any more. */
+extern const struct quoit_net_events quoit_net_no_events;
+
 struct quoit_net_driver_config {
     const char *provider; /* NULL: the best */
     const char *device;   /* NULL: the best */

@@ -21,6 +21,7 @@
 
 #define STRANGERS_MAX 8u /* that have connected and not shown a token yet */
 #define STRANGER_NS   1000000000u
+#define MEET_NS       20000u /* between looks for them: nobody may ever come */
 #define HELD_BYTES    16384u /* received in one call: headers, and payload that they name */
 #define PROBE_MAX     2u     /* connections that are read without asking the kernel which has something */
 #define EVENTS_MAX    64
@@ -65,6 +66,7 @@ struct quoit_sockets {
     uint32_t joining_count;
     struct stranger strangers[STRANGERS_MAX];
     uint32_t stranger_count;
+    uint64_t met_ns;
     struct connection **peers; /* [count]; NULL: never asked for */
     struct connection **open;
     uint32_t open_count;
@@ -285,6 +287,9 @@ static bool meet(struct quoit_sockets *sockets, struct stranger *stranger, uint6
 static void meet_strangers(struct quoit_sockets *sockets)
 {
     uint64_t now_ns = quoit_clock_now_ns();
+    if (now_ns - sockets->met_ns < MEET_NS)
+        return;
+    sockets->met_ns = now_ns;
     while (sockets->stranger_count < STRANGERS_MAX) {
         int fd = accept4(sockets->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0)

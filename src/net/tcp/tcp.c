@@ -113,21 +113,6 @@ static void tell_address(struct tcp *tcp)
     memcpy(tcp->end.address.data, &address, sizeof address);
 }
 
-static void ignore_done(void *arg, uint32_t host, uint64_t cookie, enum quoit_status status, uint64_t bytes)
-{
-    (void)arg, (void)host, (void)cookie, (void)status, (void)bytes;
-}
-
-static void ignore_message(void *arg, const void *message, uint32_t bytes)
-{
-    (void)arg, (void)message, (void)bytes;
-}
-
-static void ignore_broken(void *arg, uint32_t host)
-{
-    (void)arg, (void)host;
-}
-
 /* What was sent leaves first, and what has come is read: the kernel would break a connection with bytes that nobody has
  * read, and what the other end has not received would be lost with it. */
 static void send_rest(struct tcp *tcp)
@@ -150,7 +135,7 @@ static void send_rest(struct tcp *tcp)
 static void close_end(struct quoit_net_end *end)
 {
     struct tcp *tcp = (struct tcp *)end;
-    tcp->events = (struct quoit_net_events){.done = ignore_done, .message = ignore_message, .broken = ignore_broken};
+    tcp->events = quoit_net_no_events;
     send_rest(tcp);
     for (struct connection *connection = tcp->connections; connection; connection = connection->next)
         quoit_tcp_close(tcp, connection);

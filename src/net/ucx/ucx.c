@@ -337,21 +337,6 @@ static void close_endpoints(struct ucx *ucx)
 }
 
 /* While the end closes nobody listens. */
-static void ignore_done(void *arg, uint32_t host, uint64_t cookie, enum quoit_status status, uint64_t bytes)
-{
-    (void)arg, (void)host, (void)cookie, (void)status, (void)bytes;
-}
-
-static void ignore_message(void *arg, const void *message, uint32_t bytes)
-{
-    (void)arg, (void)message, (void)bytes;
-}
-
-static void ignore_broken(void *arg, uint32_t host)
-{
-    (void)arg, (void)host;
-}
-
 /* Frames that wait leave first. */
 static void send_rest(struct ucx *ucx)
 {
@@ -365,7 +350,7 @@ static void send_rest(struct ucx *ucx)
 static void close_end(struct quoit_net_end *end)
 {
     struct ucx *ucx = (struct ucx *)end;
-    ucx->events = (struct quoit_net_events){.done = ignore_done, .message = ignore_message, .broken = ignore_broken};
+    ucx->events = quoit_net_no_events;
     if (ucx->worker) {
         if (ucx->has_frames)
             send_rest(ucx);
