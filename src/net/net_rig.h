@@ -34,7 +34,7 @@
 struct rig_board {
     _Atomic uint32_t arrived_count;
     _Atomic uint32_t word[RIG_HOSTS_MAX]; /* for the test */
-    pid_t pids[RIG_HOSTS_MAX];
+    pid_t pids[RIG_HOSTS_MAX]; /* written by each before the first barrier */
     struct quoit_net_address addresses[RIG_HOSTS_MAX];
     struct quoit_net_key keys[RIG_HOSTS_MAX];
 };
@@ -242,6 +242,7 @@ static inline void rig_host_main(struct rig *rig, uint32_t host, void (*run)(str
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     alarm(100);
     rig->host = host;
+    rig->board->pids[host] = getpid();
     if (rig->enter)
         rig->enter(rig);
     rig_open(rig);
@@ -265,23 +266,23 @@ static inline void rig_host_main(struct rig *rig, uint32_t host, void (*run)(str
 static inline uint32_t rig_run(struct rig *rig, void (*run)(struct rig *rig))
 {
     uint32_t failed_mask = 0;
+    pid_t pids[RIG_HOSTS_MAX];
     rig->board = mmap(NULL, sizeof *rig->board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     must(rig->board != MAP_FAILED);
     fflush(NULL);
     for (uint32_t host = 0; host < rig->host_count; host++) {
-        pid_t pid = fork();
-        must(pid >= 0);
-        if (pid == 0)
+        pids[host] = fork();
+        must(pids[host] >= 0);
+        if (pids[host] == 0)
             rig_host_main(rig, host, run);
-        rig->board->pids[host] = pid;
     }
     for (uint32_t host = 0; host < rig->host_count; host++) {
         int status = 0;
-        while (waitpid(rig->board->pids[host], &status, WUNTRACED) < 0 && errno == EINTR)
+        while (waitpid(pids[host], &status, WUNTRACED) < 0 && errno == EINTR)
             ;
         if (WIFSTOPPED(status)) { /* those before it have ended */
-            kill(rig->board->pids[host], SIGKILL);
-            waitpid(rig->board->pids[host], &status, 0);
+            kill(pids[host], SIGKILL);
+            waitpid(pids[host], &status, 0);
         }
         if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
             failed_mask |= 1u << host;

@@ -17,6 +17,7 @@
 
 #define COMING_MAX 64u /* that have not said who they are */
 #define COMING_NS  2000000000u
+#define UNSENT_BYTES (128 << 10) /* that the kernel keeps: what it has no message overtakes, however slow the cable is */
 
 static void watch(struct tcp *tcp, struct connection *connection, uint32_t events)
 {
@@ -35,7 +36,7 @@ void quoit_tcp_want_room(struct tcp *tcp, struct connection *connection, bool wa
 
 static struct connection *new_connection(struct tcp *tcp, int fd, enum connection_state state, uint32_t host)
 {
-    int yes = 1;
+    int yes = 1, unsent = UNSENT_BYTES;
     struct connection *connection = fd < 0 ? NULL : malloc(sizeof *connection);
     if (!connection) {
         if (fd >= 0)
@@ -47,6 +48,7 @@ static struct connection *new_connection(struct tcp *tcp, int fd, enum connectio
     connection->state = state;
     connection->host = host;
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
     watch(tcp, connection, state == CONNECTING ? EPOLLIN | EPOLLOUT : EPOLLIN);
     tcp->coming_count += state == COMING;
     connection->next = tcp->connections;

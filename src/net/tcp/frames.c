@@ -13,6 +13,7 @@
 #include "net/tcp/tcp.h"
 
 #define PIECE_BYTES (128u << 10)
+#define BEGUN_BYTES (256u << 10) /* of frames that are chosen, which no message overtakes */
 #define TURN_BYTES  (1u << 20) /* each way in one progress: the caller has heartbeats for others to send */
 
 /* Sending */
@@ -91,7 +92,11 @@ static void add_answer(struct connection *connection)
 static void choose(struct tcp *tcp, struct connection *connection)
 {
     struct peer *peer = peer_of(tcp, connection);
-    while (connection->out_count < OUT_COUNT) {
+    uint64_t begun = 0;
+    for (uint32_t i = 0; i < connection->out_count; i++)
+        begun += connection->outs[i].bytes;
+    for (; connection->out_count < OUT_COUNT && begun < BEGUN_BYTES;
+         begun += connection->outs[connection->out_count - 1].bytes) {
         bool has_transfer = peer && peer->posted.first;
         if (connection->landed_count > 0) {
             add_out(connection, (struct frame){.kind = FRAME_LANDED, .bytes = connection->landed_count}, NULL, 0);

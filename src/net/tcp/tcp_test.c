@@ -26,6 +26,8 @@
 #define DEADLINE_NS  20000000000u
 #define STRANGERS    80u /* more than are heard at once */
 #define FRAME_COUNT  200u
+#define PUT_BYTES    (8u << 20)
+#define WINDOW_BYTES 65536
 
 static const struct quoit_net_driver *const driver = &quoit_net_driver_tcp;
 
@@ -103,8 +105,9 @@ static void close_side(struct side *side)
         }                                                                                                              \
     } while (0)
 
-/* A socket that is connected to the end's port. */
-static int call(const struct side *side)
+/* A socket that is connected to the end's port. window_bytes: about what it takes without being read; 0: the kernel's
+ * choice. */
+static int call_with(const struct side *side, int window_bytes)
 {
     struct wire_address address;
     assert_int_equal(side->end->address.bytes, sizeof address);
@@ -114,8 +117,15 @@ static int call(const struct side *side)
     memcpy(&there.sin_addr, address.address, sizeof there.sin_addr);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_true(fd >= 0);
+    if (window_bytes)
+        assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &window_bytes, sizeof window_bytes), 0);
     assert_int_equal(connect(fd, (const struct sockaddr *)&there, sizeof there), 0);
     return fd;
+}
+
+static int call(const struct side *side)
+{
+    return call_with(side, 0);
 }
 
 static struct hello hello_to(const struct side *side, uint32_t host)
@@ -134,16 +144,31 @@ static bool has_something(int fd)
 }
 
 /* Host 1: the test, which has been let in. */
-static int be_host_1(struct side *side)
+static int be_host_1_with(struct side *side, int window_bytes)
 {
     char word = 0;
-    int fd = call(side);
+    int fd = call_with(side, window_bytes);
     const struct hello hello = hello_to(side, 1);
     assert_int_equal(send(fd, &hello, sizeof hello, MSG_NOSIGNAL), sizeof hello);
     until(has_something(fd), side, NULL);
     assert_int_equal(recv(fd, &word, 1, 0), 1);
     assert_int_equal(word, WELCOME);
     return fd;
+}
+
+static int be_host_1(struct side *side)
+{
+    return be_host_1_with(side, 0);
+}
+
+static void receive_whole(struct side *side, int fd, void *to, uint64_t bytes)
+{
+    for (uint64_t at = 0; at < bytes;) {
+        until(has_something(fd), side, NULL);
+        ssize_t now = recv(fd, (char *)to + at, bytes - at, 0);
+        assert_true(now > 0);
+        at += (uint64_t)now;
+    }
 }
 
 static bool is_closed(int fd)
@@ -359,6 +384,49 @@ static void test_a_get_that_is_abandoned(void **state)
     munmap(local - 4096, 3 * 4096);
 }
 
+/* A message, such as a heartbeat, that is sent behind a long put comes long before its end, though the other side reads
+ * slowly. */
+static void test_a_message_overtakes_a_put(void **state)
+{
+    struct side side;
+    void *window;
+    char *local = calloc(1, PUT_BYTES), *come = malloc(PUT_BYTES);
+    uint64_t before_bytes = 0;
+    struct frame frame = {0};
+    (void)state;
+    assert_non_null(local);
+    assert_non_null(come);
+    struct quoit_net_key key = open_side(&side, 0);
+    int fd = be_host_1_with(&side, WINDOW_BYTES);
+    assert_int_equal(driver->attach(side.end, 1, &key, &window), QUOIT_OK);
+    const struct quoit_net_transfer transfer = {.host = 1, .window = window, .local = local, .bytes = PUT_BYTES};
+    assert_int_equal(driver->put(side.end, &transfer), QUOIT_OK);
+    for (uint32_t i = 0; i < 1000; i++)
+        driver->progress(side.end);
+    char *buffer = driver->send_buffer(side.end);
+    assert_non_null(buffer);
+    assert_int_equal(driver->send(side.end, 1, buffer, 8), QUOIT_OK);
+    while (frame.kind != FRAME_MESSAGE) {
+        until(has_something(fd), &side, NULL);
+        receive_whole(&side, fd, &frame, sizeof frame);
+        if (frame.kind == FRAME_PUT) {
+            assert_int_equal(frame.address - (uint64_t)(uintptr_t)side.memory, before_bytes);
+            receive_whole(&side, fd, come, frame.bytes);
+            before_bytes += frame.bytes;
+        }
+        assert_true(before_bytes < PUT_BYTES / 8);
+    }
+    print_message("behind %llu bytes of %u\n", (unsigned long long)before_bytes, PUT_BYTES);
+    close(fd);
+    until(side.broken_mask != 0, &side, NULL);
+    driver->abandon(side.end, 1);
+    assert_int_equal(side.gone_count, 1);
+    driver->detach(side.end, window);
+    close_side(&side);
+    free(come);
+    free(local);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -368,6 +436,7 @@ int main(void)
         cmocka_unit_test(test_pieces),
         cmocka_unit_test(test_two_that_call_each_other),
         cmocka_unit_test(test_a_get_that_is_abandoned),
+        cmocka_unit_test(test_a_message_overtakes_a_put),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
