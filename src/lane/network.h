@@ -10,7 +10,7 @@
 #define QUOIT_NETWORK_CONTACT_BYTES 576
 
 struct quoit_lane_network {
-    const char *driver;      /* "ofi", "ucx"; "auto": the first that works */
+    const char *driver;      /* "tcp", "ofi", "ucx"; "auto": the first that works */
     const char *provider;    /* NULL: the driver's choice */
     const char *device;      /* NULL: the driver's choice */
     uint64_t tag;            /* chance, the same on all hosts of the job alone */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* driver.h - what a network driver provides to net.c.
  *
- * What it is: a driver is a shared object, lib/quoit/libquoit-net-NAME.so, that exports one struct
- * quoit_net_driver as quoit_net_driver_NAME; it is built where the headers of its library are found, and opened with
- * dlopen(3) where it is present and its library too. That for TCP needs no library and is linked in. A driver moves bytes. What all networks need beside is net.c's:
- * heartbeats, lost hosts, the bounds of windows, counting, the check of who sent a message, and the order of messages.
+ * What it is: a driver is a shared object, lib/quoit/libquoit-net-NAME.so, that exports one struct quoit_net_driver as
+ * quoit_net_driver_NAME; it is built where the headers of its library are found, and opened with dlopen(3) where it is
+ * present and its library too. That for TCP needs no library and is linked in. A driver moves bytes. What all networks
+ * need beside is net.c's: heartbeats, lost hosts, the bounds of windows, counting, the check of who sent a message, and
+ * the order of messages.
  *
  * The wrapper has checked the arguments: bounds, hosts, limits; a lost host is not used again. The driver asserts, logs
  * nothing, and says what the library refused in `problem`.

@@ -278,7 +278,8 @@ static void test_guest_deaths(void **state)
 {
     (void)state;
     const char *text = getenv("QUOIT_TEST_SEED");
-    struct deaths deaths = {.seed = text ? strtoull(text, NULL, 0) : quoit_clock_now_ns(), .victim_count = VICTIM_COUNT};
+    struct deaths deaths = {.seed = text ? strtoull(text, NULL, 0) : quoit_clock_now_ns(),
+                            .victim_count = VICTIM_COUNT};
     struct rig rig = make_rig();
     print_message("seed %llu: QUOIT_TEST_SEED=%llu replays the times\n", (unsigned long long)deaths.seed,
                   (unsigned long long)deaths.seed);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* net.h - one host's end of an ordinary network: Ethernet, InfiniBand, Slingshot.
  *
- * What it is: the hosts of a job, joined by an existing library (libfabric, UCX) behind a driver (net/driver.h), which
- * is opened at run time. A host has one end, however many PEs it has. The caller exchanges what the ends need of each
- * other, addresses and keys of memory, as opaque bytes.
+ * What it is: the hosts of a job, joined by TCP or an existing library (libfabric, UCX) behind a driver (net/driver.h),
+ * which is chosen at run time. A host has one end, however many PEs it has. The caller exchanges what the ends need of
+ * each other, addresses and keys of memory, as opaque bytes.
  *
  * Operations: put, get and send only begin; on_done reports puts and gets in any order, with their cookie, from within
  * quoit_net_progress(). A put is done when its bytes are in the other host's memory, a get when they are here. A
@@ -97,7 +97,7 @@ struct quoit_net_choice {
 };
 
 struct quoit_net_config {
-    const char *driver;   /* "ofi", "ucx"; NULL or "auto": the first that works, see quoit_net_explain_auto() */
+    const char *driver;   /* "tcp", "ofi", "ucx"; NULL or "auto": the first that works, see quoit_net_explain_auto() */
     const char *provider; /* NULL: the driver's choice */
     const char *device;   /* by name or address; NULL: the driver's choice */
     bool is_guest;        /* on_left is not used */
@@ -184,7 +184,7 @@ QUOIT_MUST_USE enum quoit_status quoit_net_leave(struct quoit_net *net, uint64_t
 uint32_t quoit_net_survey(const struct quoit_net_config *config, struct quoit_net_choice *choices_out,
                           uint32_t max_count);
 /* Which driver "auto" tries first on this machine, and why: libfabric where the kernel has an adapter that it may drive
- * better than TCP, else UCX. */
+ * better than TCP, else tcp. */
 void quoit_net_explain_auto(char text_out[QUOIT_NET_PROBLEM_BYTES]);
 
 #endif

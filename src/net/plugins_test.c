@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: to open a driver reads little, above all not the kernel's symbols, which takes longer than all else of a start;
  * and libfabric wakes itself through pipes, while pairs of sockets of anybody else stay what they are, and so does
- * time. UCX is preferred where no adapter of a fabric is. Method: what the kernel counts of this process' reads, around
+ * time. TCP is preferred where no adapter of a fabric is. Method: what the kernel counts of this process' reads, around
  * the first look at the networks of a driver; the descriptors of an end; the driver's own socketpair() and
  * gettimeofday(), called from here; folders of devices that the test makes. */
 #include "net/driver.h"

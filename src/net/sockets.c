@@ -347,8 +347,8 @@ enum quoit_status quoit_sockets_join(struct quoit_sockets *sockets, const struct
     memcpy(own->token, invitation->token, sizeof own->token);
     set_state(sockets, own, QUOIT_SOCKET_JOINING);
     own->fd = new_socket(address.ss_family);
-    if (own->fd < 0 ||
-        (connect(own->fd, (const struct sockaddr *)&address, quoit_address_bytes(&address)) != 0 && errno != EINPROGRESS)) {
+    const struct sockaddr *there = (const struct sockaddr *)&address;
+    if (own->fd < 0 || (connect(own->fd, there, quoit_address_bytes(&address)) != 0 && errno != EINPROGRESS)) {
         lose(sockets, own, strerror(errno));
         return QUOIT_SYSTEM;
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Connections: who calls says hello with the secret of the end that it calls, and asks for nothing before it is let in.
  *
- * Two hosts may call each other at once. Then the call of the lower number is taken: the lower one hangs up on the other,
- * which drops its own call and answers. */
+ * Two hosts may call each other at once. Then the call of the lower number is taken: the lower one hangs up on the
+ * other, which drops its own call and answers. */
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -15,9 +15,9 @@
 #include "net/interfaces.h"
 #include "net/tcp/tcp.h"
 
-#define COMING_MAX 64u /* that have not said who they are */
-#define COMING_NS  2000000000u
-#define UNSENT_BYTES (128 << 10) /* that the kernel keeps: what it has no message overtakes, however slow the cable is */
+#define COMING_MAX   64u /* that have not said who they are */
+#define COMING_NS    2000000000u
+#define UNSENT_BYTES (128 << 10) /* that the kernel keeps: no message overtakes them, however slow the cable is */
 
 static void watch(struct tcp *tcp, struct connection *connection, uint32_t events)
 {
@@ -121,7 +121,8 @@ bool quoit_tcp_join(struct tcp *tcp, uint32_t host)
     if (!connection)
         return false;
     peer->connection = connection;
-    if (connect(fd, (const struct sockaddr *)&peer->address, quoit_address_bytes(&peer->address)) == 0 || errno == EINPROGRESS)
+    const struct sockaddr *there = (const struct sockaddr *)&peer->address;
+    if (connect(fd, there, quoit_address_bytes(&peer->address)) == 0 || errno == EINPROGRESS)
         return true;
     hang_up(tcp, connection);
     return false;
@@ -218,8 +219,8 @@ static bool let_in(struct tcp *tcp, struct connection *connection, uint32_t host
 static void listen_to(struct tcp *tcp, struct connection *connection, uint64_t now_ns)
 {
     struct hello hello;
-    ssize_t come = recv(connection->fd, connection->held + connection->come_bytes, sizeof hello - connection->come_bytes,
-                        MSG_DONTWAIT);
+    ssize_t come = recv(connection->fd, connection->held + connection->come_bytes,
+                        sizeof hello - connection->come_bytes, MSG_DONTWAIT);
     bool waits = come < 0 && (errno == EAGAIN || errno == EINTR);
     connection->come_bytes += come > 0 ? (uint64_t)come : 0;
     if (connection->come_bytes < sizeof hello) {

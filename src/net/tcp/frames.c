@@ -78,9 +78,9 @@ static void add_answer(struct connection *connection)
 {
     struct answer *answer = connection->answers;
     uint64_t piece = piece_of(answer->bytes, answer->done_bytes);
-    struct out *out = add_out(
-        connection, (struct frame){.kind = FRAME_ANSWER, .bytes = piece, .address = answer->done_bytes, .id = answer->id},
-        answer->from + answer->done_bytes, piece);
+    const struct frame frame = {
+        .kind = FRAME_ANSWER, .bytes = piece, .address = answer->done_bytes, .id = answer->id};
+    struct out *out = add_out(connection, frame, answer->from + answer->done_bytes, piece);
     answer->done_bytes += piece;
     if (answer->done_bytes < answer->bytes)
         return;
@@ -327,7 +327,7 @@ static bool take_held(struct tcp *tcp, struct connection *connection)
     return true;
 }
 
-/* Payload straight to its place, and behind it what fits. Returns bytes; 0: nothing now, or the connection is closed. */
+/* Payload straight to its place, and behind it what fits. Returns bytes; 0: nothing now, or it is closed. */
 static uint64_t receive_some(struct tcp *tcp, struct connection *connection, bool *is_drained_out)
 {
     uint64_t left = connection->has_frame ? connection->frame.bytes - connection->come_bytes : 0;

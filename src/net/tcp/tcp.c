@@ -41,7 +41,8 @@ static bool is_wanted(const struct quoit_interface *interface, const char *provi
 }
 
 /* One for each interface. */
-static uint32_t list(const char *provider, const char *device, struct quoit_interface interfaces_out[QUOIT_INTERFACES_MAX],
+static uint32_t list(const char *provider, const char *device,
+                     struct quoit_interface interfaces_out[QUOIT_INTERFACES_MAX],
                      struct quoit_net_candidate candidates_out[QUOIT_INTERFACES_MAX])
 {
     uint32_t count = quoit_interfaces_list(interfaces_out);

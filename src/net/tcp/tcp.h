@@ -133,7 +133,6 @@ struct peer {
     struct connection *connection; /* NULL: none. Of a guest that was taken, or of a host */
     struct connection *coming;     /* of a guest that was not taken yet */
     bool is_failed;
-    bool is_connected; /* the caller has said so */
     uint32_t send_count;
     struct sockaddr_storage address;
     uint8_t secret[SECRET_BYTES]; /* of that end */

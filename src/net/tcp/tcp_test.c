@@ -329,12 +329,15 @@ static void test_two_that_call_each_other(void **state)
             assert_non_null(buffer);
             memcpy(buffer, own ? "from 1" : "from 0", 7);
             assert_int_equal(driver->send(sides[own].end, 1 - own, buffer, 7), QUOIT_OK);
-            const struct quoit_net_transfer transfer = {
-                .host = 1 - own, .window = windows[own], .offset = 100, .local = own ? "put by 1" : "put by 0", .bytes = 9};
+            const struct quoit_net_transfer transfer = {.host = 1 - own,
+                                                        .window = windows[own],
+                                                        .offset = 100,
+                                                        .local = own ? "put by 1" : "put by 0",
+                                                        .bytes = 9};
             assert_int_equal(driver->put(sides[own].end, &transfer), QUOIT_OK);
         }
-        until(sides[0].message_count + sides[1].message_count + sides[0].done_count + sides[1].done_count == 4, &sides[0],
-              &sides[1]);
+        const struct side *a = &sides[0], *b = &sides[1];
+        until(a->message_count + b->message_count + a->done_count + b->done_count == 4, &sides[0], &sides[1]);
         for (uint32_t own = 0; own < 2; own++) {
             assert_string_equal(sides[own].message, own ? "from 0" : "from 1");
             assert_string_equal(sides[own].memory + 100, own ? "put by 0" : "put by 1");
