@@ -389,7 +389,9 @@ class Net(Ring):
         self.ring("up", "--hosts", 2, env=env)
         refuse.touch()
         os.kill(self.status()[1]["pid"], signal.SIGKILL)
-        self.wait_for("it was tried twice", lambda: refuse.stat().st_size >= 2)
+        self.wait_for("host 1 has ended", lambda: self.status()[1]["pid"] == 0)
+        tried = refuse.stat().st_size # once for the keeper's guard, perhaps, which it makes when the ring is up
+        self.wait_for("it was tried again", lambda: refuse.stat().st_size >= tried + 2)
         self.assertEqual([(host["pid"] != 0, host["starts"]) for host in self.status()], [(True, 1), (False, 1)])
         refuse.unlink()
         self.wait_for("host 1 is back", lambda: (lambda host: host["starts"] == 2 and host["ready"])(self.status()[1]))
