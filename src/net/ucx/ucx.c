@@ -197,6 +197,28 @@ static enum quoit_status refuse(char problem[QUOIT_NET_PROBLEM_BYTES], const cha
     return QUOIT_SYSTEM;
 }
 
+/* Ends of rc agree on their numbers over ud, which UCX's names rc_v and rc_x have with them. */
+static const char *transports_of(const struct device *device)
+{
+    if (strcmp(device->transport, "rc_verbs") == 0)
+        return "rc_v";
+    return strcmp(device->transport, "rc_mlx5") == 0 ? "rc_x" : device->transport;
+}
+
+static ucs_status_t configure(const struct ucx *ucx, const struct device *device, ucp_config_t *config)
+{
+    ucs_status_t status = ucp_config_modify(config, "TLS", transports_of(device));
+    if (status == UCS_OK)
+        status = ucp_config_modify(config, "NET_DEVICES", device->name);
+    /* Over IPv4 ud drops every datagram of adapters that are not Mellanox's: until UCX 1.19 it takes their service level
+       for the kind of the packet. */
+    if (status == UCS_OK && strcmp(device->transport, "rc_verbs") == 0)
+        status = ucp_config_modify(config, "UD_ETH_DGID_CHECK", "n");
+    if (status == UCS_OK && ucx->has_frames)
+        status = quoit_ucx_configure_frames(config);
+    return status;
+}
+
 /* A guest does not sleep on its worker. */
 static enum quoit_status open_context(struct ucx *ucx, const struct device *device, bool is_guest,
                                       char problem[QUOIT_NET_PROBLEM_BYTES])
@@ -211,11 +233,7 @@ static enum quoit_status open_context(struct ucx *ucx, const struct device *devi
     ucs_status_t status = ucp_config_read(NULL, NULL, &config);
     if (status != UCS_OK)
         return refuse(problem, "ucp_config_read", status);
-    status = ucp_config_modify(config, "TLS", device->transport);
-    if (status == UCS_OK)
-        status = ucp_config_modify(config, "NET_DEVICES", device->name);
-    if (status == UCS_OK && ucx->has_frames)
-        status = quoit_ucx_configure_frames(config);
+    status = configure(ucx, device, config);
     if (status == UCS_OK)
         status = ucp_init(&params, config, &ucx->context);
     ucp_config_release(config);
