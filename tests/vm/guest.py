@@ -10,7 +10,7 @@ mount -t debugfs g /sys/kernel/debug; leaks=/sys/kernel/debug/kmemleak
 [ ! -e /proc/sys/debug ] || echo 0 > /proc/sys/debug/exception-trace # what fuzzing kills would fill the log
 for i in $(cat /proc/cmdline); do case $i in q.*=*) k=${i#q.}; export "${k%%=*}=${k#*=}";; esac; done
 dmesg -n 4
-for m in ntb $(cat /chip) $(cat /modules); do a=; [ $m = quoit_ntb ] && a="patience_ms=10000 parts=${PARTS:-0}"; insmod /lib/$m.ko $a || poweroff -f; done
+for m in $(cat /drivers) $(cat /modules); do a=; [ $m = quoit_ntb ] && a="patience_ms=10000 parts=${PARTS:-0}"; insmod /lib/$m.ko $a || poweroff -f; done
 for m in tun e1000; do [ -f /lib/$m.ko ] && insmod /lib/$m.ko; done
 for i in 1 2 3 4 5; do [ -c /dev/ntb0 ] || ! grep -q quoit_ntb /modules && break; sleep 1; done
 echo # what the firmware wrote ends without a new line
@@ -81,7 +81,7 @@ if [ $HOST = 0 ]; then
     for program in $PROGRAMS; do # with a colon before each argument
         echo "running $program"
         begin=$(cut -d. -f1 /proc/uptime)
-        oshrun --driver linux --host $list --rsh vm_remote_shell --link-timeout 60s --link-limit 60s $OPTIONS \\
+        oshrun --host $list --rsh vm_remote_shell --link-timeout 60s --link-limit 60s $OPTIONS \\
             $(echo $program | tr : ' ') $ARGS
         status=$?
         echo "$program: status $status, $(($(cut -d. -f1 /proc/uptime) - begin)) s"
@@ -98,6 +98,20 @@ else
     kill $!
 fi
 """
+
+
+# Before JOB: an adapter of soft-RoCE on the network beside the ring, and names, for which librdmacm looks.
+ROCE = """
+printf '127.0.0.1 localhost\\n10.78.1.1 host0\\n10.78.1.2 host1\\n' > /etc/hosts
+echo 'hosts: files' > /etc/nsswitch.conf
+hostname host$HOST
+ifconfig eth0 10.78.1.$((HOST + 1)) netmask 255.255.255.0 up
+dmesg -n 1 # libfabric asks soft-RoCE for more than it has until it knows its limits
+rdma link add rxe0 type rxe netdev eth0 || exit 1
+ulimit -l unlimited
+export FI_UNIVERSE_SIZE=16
+quoit info networks
+""" + JOB
 
 
 # Ethernet on the first part of each port, jobs on the second, started over that Ethernet; all by host0.

@@ -38,6 +38,9 @@ With `.ivshmem` it is QEMU's ivshmem (ivshmem_link.c) under a driver of our own,
   ssh       the same ring of two: OpenSSH over its Ethernet, a file there and back, and `oshrun --ring`, three jobs of which
             two find a part of the ports and the third says that there is no more
   shared_cut   the same while one cable after the other is out for a moment
+  roce      two machines without a bridge, each with soft-RoCE (Linux's rdma_rxe) on its Ethernet: the stress program and
+            conformance programs over libfabric's verbs and UCX's rc, through the proxies and from PE to host
+  roce_killed   the same, whose second machine is powered off: the job ends and says which it was
   copy      one machine: what a write through a mapped window costs beside a bare copy through the same mapping
   ethernet, netdev, compare   iperf3 between two machines through our Ethernet device; through Linux's own ntb_netdev on
             the same bed; and both, with their ratio
@@ -48,9 +51,9 @@ KVM works; without it QEMU translates. QUOIT_VM_QEMU=/usr/bin/qemu-system-x86_64
 tests of `.ivshmem`. QUOIT_VM_PROCESSORS=2 gives each machine two processors, QUOIT_VM_MEMORY=640 as many
 MiB (256), QUOIT_VM_HOSTS=2 to 6 is how many a job has (3).
 """
-import dataclasses, hashlib, os, random, re, shutil, signal, subprocess, sys, tempfile, threading, time
+import dataclasses, glob, hashlib, os, random, re, shutil, signal, subprocess, sys, tempfile, threading, time
 
-from guest import ETHERNET, FAILURES, INIT, IPERF_RUNS, JOB, NETDEV, RING, SHARED, SSH
+from guest import ETHERNET, FAILURES, INIT, IPERF_RUNS, JOB, NETDEV, RING, ROCE, SHARED, SSH
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODULES = {"quoit_ntb": os.path.join(HERE, "../../kernel"), "ntb_hw_ivshmem": os.path.join(HERE, "ivshmem")}  # our own
@@ -169,7 +172,11 @@ class Archive:
             self.add(name, file.read(), mode)
 
     def add_program(self, path):
-        self.add_file("bin/" + os.path.basename(path), path)
+        self.add_linked("bin/" + os.path.basename(path), path)
+
+    def add_linked(self, name, path):
+        """With the libraries that it is linked to."""
+        self.add_file(name, path)
         for line in subprocess.run(["ldd", path], capture_output=True, text=True).stdout.splitlines():
             words = line.split()
             library = words[2] if "=>" in words else words[0]
@@ -183,15 +190,15 @@ class Archive:
             file.write(self.data)
 
 
-def make_file_system(path, test, programs, script):
-    chip, modules = driver_of(test.chip), test.modules
+def make_file_system(path, build, test, programs, script):
+    drivers, modules = drivers_of(test.chip), test.modules
     archive = Archive()
     archive.add_file("bin/busybox", os.path.join(BED, "busybox"))
-    for module in ("ntb", chip, *modules):
+    for module in (*drivers, *modules):
         is_failing = module == "quoit_ntb" and test.is_failing
         archive.add_file(f"lib/{module}.ko",
                          build_module(module, is_failing) if module in MODULES else os.path.join(KERNEL, f"modules/{module}.ko"))
-    archive.add("chip", chip.encode(), 0o100644)
+    archive.add("drivers", "\n".join([*drivers, ""]).encode(), 0o100644)
     archive.add("modules", "\n".join([*modules, ""]).encode(), 0o100644)
     for module in ("tun", "e1000"):
         if os.path.exists(os.path.join(KERNEL, f"modules/{module}.ko")):
@@ -200,6 +207,8 @@ def make_file_system(path, test, programs, script):
         archive.add_program(program)
     if test.has_ssh:
         add_ssh(archive, os.path.dirname(path))
+    if test.has_rdma:
+        add_rdma(archive, build)
     archive.add("init", INIT.encode(), 0o100755)
     archive.add("run.sh", script.encode(), 0o100755)
     archive.write(path)
@@ -226,6 +235,26 @@ def add_ssh(archive, folder):
         archive.add_program(find_program(folder, program))
 
 
+# Soft-RoCE: our drivers of networks, and what their libraries open by themselves
+
+def find_library(pattern):
+    paths = glob.glob(f"/usr/lib/*/{pattern}")
+    return paths or skip(f"there is no {os.path.basename(pattern)} on this machine")
+
+
+def add_rdma(archive, build):
+    for driver in ("ofi", "ucx"):
+        path = os.path.join(build, f"lib/quoit/libquoit-net-{driver}.so")
+        if not os.path.exists(path):
+            skip(f"{build} has no network driver {driver}")
+        archive.add_linked(f"lib/quoit/{os.path.basename(path)}", path)
+    for path in find_library("libibverbs/librxe-rdmav*.so"):
+        archive.add_linked(path.lstrip("/"), path)
+    archive.add("etc/libibverbs.d/rxe.driver", b"driver rxe\n", 0o100644)
+    for path in find_library("ucx/libuct_ib.so.0"):
+        archive.add_linked(f"lib/ucx/{os.path.basename(path)}", path)
+
+
 # Machines
 
 def qemu(preload):
@@ -243,7 +272,7 @@ class Test:
     programs: list
     script: str
     machines: dict  # name -> (ends of links, in the order of /dev/ntbN; link l has the ends 2l and 2l + 1), options
-    chip: str = "amd"
+    chip: str = "amd"        # none: no bridge, nor its drivers
     has_iommu: bool = False
     is_guarded: bool = False  # by GUARDS
     is_failing: bool = False  # the module's calls of the kernel can be made to fail (failing.h)
@@ -259,6 +288,8 @@ class Test:
     says: str = ""           # what a line of host0 matches
     limit_s: int = LIMIT_S
     parts: int = 0           # into which each port is divided
+    has_rdma: bool = False   # with what soft-RoCE needs
+    memory_mib: int = MEMORY_MIB
     has_ssh: bool = False    # each machine has a server of OpenSSH, and ssh logs in without a question
     lose: int = 0            # which of the doorbells' rings are lost: each that many; 0: none
     has_seconds: bool = False  # its first argument is how many it takes
@@ -279,8 +310,8 @@ class Bed:
         self.processors = int(os.environ.get("QUOIT_VM_PROCESSORS", processors_of(len(test.machines))))
         self.devices, self.running = [], {}
         self.is_over = threading.Event()
-        for link in range(1 + max(end for ends, _ in test.machines.values() for end in ends) // 2):
-            with open(f"{folder}/registers", "a") as counts:
+        with open(f"{folder}/registers", "a") as counts:
+            for link in range(1 + max((end for ends, _ in test.machines.values() for end in ends), default=-1) // 2):
                 self.devices.append(subprocess.Popen(self.device_of((2 * link, 2 * link + 1)), stdout=counts))
         sockets = [self.socket, *([self.engine_socket] if test.engine is not None else [])]
         while not all(os.path.exists(socket(end)) for end in range(2 * len(self.devices)) for socket in sockets):
@@ -325,7 +356,7 @@ class Bed:
         command = qemu(preload) + [
             "-M", "q35,memory-backend=mem,kernel-irqchip=split",
             "-accel", os.environ.get("QUOIT_VM_ACCEL", "tcg,thread=multi"),
-            "-cpu", "max", "-smp", str(self.processors), "-m", str(MEMORY_MIB), "-nodefaults", "-nographic", "-no-reboot",
+            "-cpu", "max", "-smp", str(self.processors), "-m", str(self.test.memory_mib), "-nodefaults", "-nographic", "-no-reboot",
             "-object", self.memory_of(name),
             "-chardev", f"file,id=console,path={self.folder}/{name}.log,append=on", "-serial", "chardev:console",
             "-kernel", os.path.join(KERNEL, "vmlinuz"), "-initrd", f"{self.folder}/system",
@@ -338,7 +369,7 @@ class Bed:
         for i, other in enumerate(self.networks_of(name)):
             command += ["-netdev", f"stream,id=net{i},addr.type=unix,addr.path={self.folder}/net{other},"
                                    + ("server=on" if name == "host0" else "server=off,reconnect-ms=500"),
-                        "-device", f"e1000,netdev=net{i},addr={16 + i},romfile="]
+                        "-device", f"e1000,netdev=net{i},addr={16 + i},romfile=,mac=52:54:00:00:0{name[4:]}:0{i}"]
         environment = dict(os.environ, QEMU_MODULE_DIR=os.path.join(BED, "root/usr/lib/x86_64-linux-gnu/qemu"),
                            NTB_WINDOWS=self.map_socket(name))
         with open(f"{self.folder}/{name}.qemu", "a") as log:
@@ -347,7 +378,7 @@ class Bed:
 
     def memory_of(self, name):
         kind = f"file,mem-path={self.memory_file(name)}" if self.test.chip == "ivshmem" else "memfd"
-        return f"memory-backend-{kind},id=mem,size={MEMORY_MIB}M,share=on"
+        return f"memory-backend-{kind},id=mem,size={self.test.memory_mib}M,share=on"
 
     def bridge_of(self, i, end):
         """Options of QEMU for the bridge of /dev/ntbI."""
@@ -609,7 +640,7 @@ JOB_PROGRAMS = ["oshrun", "vm_remote_shell"]
 
 def job(programs, options="", count=HOSTS, heap_mib=2, window_mib=16, limit_s=300, fails=0, **more):
     """A program is its name, and its arguments behind colons."""
-    script = (f"PROGRAMS='{' '.join(programs)}'\nOPTIONS='{options} --timeout {limit_s}s'\nFAILS={fails}\n"
+    script = (f"PROGRAMS='{' '.join(programs)}'\nOPTIONS='--driver linux {options} --timeout {limit_s}s'\nFAILS={fails}\n"
               f"export SHMEM_SYMMETRIC_SIZE={heap_mib}M\n{JOB}")
     return Test(JOB_PROGRAMS + [program.split(":")[0] for program in programs], script, ring(count), has_iommu=True,
                 window_mib=window_mib, is_mapped=True, has_network=True, limit_s=120 + limit_s * len(programs), **more)
@@ -639,6 +670,29 @@ TESTS["cuts"] = job([f"mix:--seconds:{SECONDS}:--max-bytes:16384", f"once:{SECON
                     faults=cut_at_random)
 TESTS["killed"] = job(["mix:--seconds:300:--max-bytes:16384"], "--link-limit 20s", fails=1, faults=power_off,
                       dead=(LAST,), says=rf"oshrun: .*10\.78\.{HOSTS - 1}\.2")
+RDMA_MODULES = os.path.join(KERNEL, "modules/rdma")  # their names
+
+
+ROCE_PROGRAMS = ["mix", *(f"conformance_{name}" for name in ("rma", "amo", "signal", "coll"))]
+OFI = "--network:ofi:--network-provider:verbs;ofi_rxm:--network-direct"
+UCX = "--network:ucx:--network-provider:rc_verbs"
+
+
+def roce(programs, options="", **more):
+    """Two hosts with two PEs each; programs as in job(), behind options of oshrun."""
+    modules = ()
+    if os.path.exists(RDMA_MODULES):
+        with open(RDMA_MODULES) as file:
+            modules = tuple(file.read().split())
+    script = f"PROGRAMS='{' '.join(programs)}'\nOPTIONS='--timeout 100s {options}'\nexport SHMEM_SYMMETRIC_SIZE=8M\n{ROCE}"
+    return Test(JOB_PROGRAMS + ["quoit", "rdma", *ROCE_PROGRAMS], script,
+                {f"host{h}": ([], f"q.HOST={h} q.HOSTS=2") for h in range(2)}, chip="", modules=modules, has_network=True,
+                has_rdma=True, memory_mib=640, limit_s=480, **more)
+
+
+MIX = "mix:--seconds:4:--max-bytes:65536"
+TESTS["roce"] = roce([f"{OFI}:no:{MIX}", f"{OFI}:yes:{MIX}", f"{UCX}:{MIX}",
+                      *(f"{network}:{name}" for network in (f"{OFI}:yes", UCX) for name in ROCE_PROGRAMS[1:])])
 DEFAULTS = {"fuzz": ["60"], "dma_fuzz": ["30"], "failures": ["20"], "ring2": ["4096"], "ring3": ["4096"], "flap": ["2048"], "mix": ["--seconds", "15", "--max-bytes", "16384"]}
 
 
@@ -647,12 +701,12 @@ def find_program(build, name):
     return next(filter(os.path.exists, paths), None) or shutil.which(name) or skip(f"there is no {name} on this machine")
 
 
-def driver_of(chip):
-    return f"ntb_hw_{chip}"
+def drivers_of(chip):
+    return ["ntb", f"ntb_hw_{chip}"] if chip else []
 
 
 def check_modules(test):
-    needed = [module for module in (driver_of(test.chip), *test.modules) if module not in MODULES]
+    needed = [module for module in (*drivers_of(test.chip), *test.modules) if module not in MODULES]
     needed += ["tun"] if "quoit" in test.programs else ["e1000"] if test.has_network else []
     for module in needed:
         if not os.path.exists(os.path.join(KERNEL, f"modules/{module}.ko")):
@@ -670,7 +724,7 @@ def run_test(name, build, arguments):
     try:
         script = f"export ARGS='{' '.join(arguments or DEFAULTS.get(name.split('.')[0], []))}'\n{test.script}\n"
         programs = [find_program(build, program) for program in test.programs]
-        make_file_system(f"{folder}/system", test, programs, script)
+        make_file_system(f"{folder}/system", build, test, programs, script)
         texts = run(folder, build, test)
         is_good = judge(texts, test)
         return judge_registers(folder, test) and is_good, texts
