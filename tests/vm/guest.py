@@ -108,8 +108,8 @@ hostname host$HOST
 ifconfig eth0 10.78.1.$((HOST + 1)) netmask 255.255.255.0 up
 dmesg -n 1 # libfabric asks soft-RoCE for more than it has until it knows its limits
 rdma link add rxe0 type rxe netdev eth0 || exit 1
+until rdma link | grep -q 'state ACTIVE'; do sleep 0.2; done
 ulimit -l unlimited
-export FI_UNIVERSE_SIZE=16
 quoit info networks
 """ + JOB
 

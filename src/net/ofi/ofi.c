@@ -341,6 +341,15 @@ static enum quoit_status refuse(char problem[QUOIT_NET_PROBLEM_BYTES], const cha
     return QUOIT_SYSTEM;
 }
 
+/* A provider's queues are made for so many connections; two hosts may begin one each at once. libfabric's own number,
+ * 1024, asks for longer queues than some adapters have. It is read once, at the first question. */
+static void expect_peers(uint32_t peer_count)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%u", 2 * peer_count);
+    setenv("FI_UNIVERSE_SIZE", text, 0);
+}
+
 static enum quoit_status choose(struct ofi *ofi, const struct quoit_net_driver_config *config,
                                 char problem[QUOIT_NET_PROBLEM_BYTES])
 {
@@ -541,6 +550,7 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
     ofi->wait_fd = -1;
     uint32_t peer_count = config->host_count + config->guest_count;
     ofi->peers = calloc(peer_count, sizeof *ofi->peers);
+    expect_peers(peer_count);
     enum quoit_status status = ofi->peers ? choose(ofi, config, problem) : QUOIT_NO_MEMORY;
     for (uint32_t i = 0; i < peer_count && ofi->peers; i++)
         ofi->peers[i].address = FI_ADDR_NOTAVAIL;

@@ -205,15 +205,23 @@ static const char *transports_of(const struct device *device)
     return strcmp(device->transport, "rc_mlx5") == 0 ? "rc_x" : device->transport;
 }
 
+/* What UCX takes for granted of Mellanox's adapters, and others do not have. */
+static ucs_status_t configure_verbs(ucp_config_t *config)
+{
+    /* Until UCX 1.19 ud has the kind of a packet from its service level: over IPv4 it dropped every datagram. */
+    ucs_status_t status = ucp_config_modify(config, "UD_ETH_DGID_CHECK", "n");
+    /* Soft-RoCE tells more than once that a queue pair has ended, which trips an assertion of UCX. Without events it
+       frees them with its worker. */
+    return status == UCS_OK ? ucp_config_modify(config, "ASYNC_EVENTS", "n") : status;
+}
+
 static ucs_status_t configure(const struct ucx *ucx, const struct device *device, ucp_config_t *config)
 {
     ucs_status_t status = ucp_config_modify(config, "TLS", transports_of(device));
     if (status == UCS_OK)
         status = ucp_config_modify(config, "NET_DEVICES", device->name);
-    /* Over IPv4 ud drops every datagram of adapters that are not Mellanox's: until UCX 1.19 it takes their service level
-       for the kind of the packet. */
     if (status == UCS_OK && strcmp(device->transport, "rc_verbs") == 0)
-        status = ucp_config_modify(config, "UD_ETH_DGID_CHECK", "n");
+        status = configure_verbs(config);
     if (status == UCS_OK && ucx->has_frames)
         status = quoit_ucx_configure_frames(config);
     return status;
