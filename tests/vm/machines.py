@@ -40,7 +40,7 @@ With `.ivshmem` it is QEMU's ivshmem (ivshmem_link.c) under a driver of our own,
   shared_cut   the same while one cable after the other is out for a moment
   roce      two machines without a bridge, each with soft-RoCE (Linux's rdma_rxe) on its Ethernet: the stress program and
             conformance programs over libfabric's verbs and UCX's rc, through the proxies and from PE to host
-  roce_killed   the same, whose second machine is powered off: the job ends and says which it was
+  roce_killed.ofi, roce_killed.ucx   the same, whose second machine is powered off: the job ends and says which it was
   copy      one machine: what a write through a mapped window costs beside a bare copy through the same mapping
   ethernet, netdev, compare   iperf3 between two machines through our Ethernet device; through Linux's own ntb_netdev on
             the same bed; and both, with their ratio
@@ -575,14 +575,13 @@ def cut_at_random(bed):
     print(f"cuts of each link: {cuts}", flush=True)
 
 
-LAST = f"host{HOSTS - 1}"
-
-
 def power_off(bed):
+    """The last machine."""
+    last = [*bed.test.machines][-1]
     if bed.wait_for("host0", " PEs begin"):
         bed.is_over.wait(5)
-        bed.kill(LAST)
-        print(f"{LAST} is off", flush=True)
+        bed.kill(last)
+        print(f"{last} is off", flush=True)
 
 
 BOTH = {"both": ([0, 1], "")}
@@ -669,30 +668,37 @@ TESTS["times"] = job(["vm_ring_times"])
 TESTS["cuts"] = job([f"mix:--seconds:{SECONDS}:--max-bytes:16384", f"once:{SECONDS}"], limit_s=300 + 10 * SECONDS,
                     faults=cut_at_random)
 TESTS["killed"] = job(["mix:--seconds:300:--max-bytes:16384"], "--link-limit 20s", fails=1, faults=power_off,
-                      dead=(LAST,), says=rf"oshrun: .*10\.78\.{HOSTS - 1}\.2")
+                      dead=(f"host{HOSTS - 1}",), says=rf"oshrun: .*10\.78\.{HOSTS - 1}\.2")
 RDMA_MODULES = os.path.join(KERNEL, "modules/rdma")  # their names
 
 
 ROCE_PROGRAMS = ["mix", *(f"conformance_{name}" for name in ("rma", "amo", "signal", "coll"))]
 OFI = "--network:ofi:--network-provider:verbs;ofi_rxm:--network-direct"
-UCX = "--network:ucx:--network-provider:rc_verbs"
+UCX = "--network:ucx:--network-provider:rc_verbs:--network-direct"
 
 
-def roce(programs, options="", **more):
+def roce(programs, options="", fails=0, **more):
     """Two hosts with two PEs each; programs as in job(), behind options of oshrun."""
     modules = ()
     if os.path.exists(RDMA_MODULES):
         with open(RDMA_MODULES) as file:
             modules = tuple(file.read().split())
-    script = f"PROGRAMS='{' '.join(programs)}'\nOPTIONS='--timeout 100s {options}'\nexport SHMEM_SYMMETRIC_SIZE=8M\n{ROCE}"
+    script = (f"PROGRAMS='{' '.join(programs)}'\nOPTIONS='--timeout 100s {options}'\nFAILS={fails}\n"
+              f"export SHMEM_SYMMETRIC_SIZE=8M\n{ROCE}")
     return Test(JOB_PROGRAMS + ["quoit", "rdma", *ROCE_PROGRAMS], script,
                 {f"host{h}": ([], f"q.HOST={h} q.HOSTS=2") for h in range(2)}, chip="", modules=modules, has_network=True,
                 has_rdma=True, memory_mib=640, limit_s=480, **more)
 
 
-MIX = "mix:--seconds:4:--max-bytes:65536"
-TESTS["roce"] = roce([f"{OFI}:no:{MIX}", f"{OFI}:yes:{MIX}", f"{UCX}:{MIX}",
-                      *(f"{network}:{name}" for network in (f"{OFI}:yes", UCX) for name in ROCE_PROGRAMS[1:])])
+def mix_for(seconds):
+    return f"mix:--seconds:{seconds}:--max-bytes:65536"
+
+
+TESTS["roce"] = roce([*(f"{network}:{direct}:{mix_for(4)}" for network in (OFI, UCX) for direct in ("no", "yes")),
+                      *(f"{network}:yes:{name}" for network in (OFI, UCX) for name in ROCE_PROGRAMS[1:])])
+for name, network in {"ofi": OFI, "ucx": UCX}.items():
+    TESTS[f"roce_killed.{name}"] = roce([f"{network}:yes:{mix_for(300)}"], "--link-limit 10s", fails=1, faults=power_off,
+                                        dead=("host1",), says=r"oshrun: .*10\.78\.1\.2")
 DEFAULTS = {"fuzz": ["60"], "dma_fuzz": ["30"], "failures": ["20"], "ring2": ["4096"], "ring3": ["4096"], "flap": ["2048"], "mix": ["--seconds", "15", "--max-bytes", "16384"]}
 
 
