@@ -43,6 +43,20 @@ uint32_t quoit_net_survey_candidates(const struct quoit_net_candidate *candidate
     return said;
 }
 
+void quoit_net_say_usable(struct quoit_net_choice *choice, const char *address, bool is_loopback)
+{
+    choice->is_usable = true;
+    snprintf(choice->reason, sizeof choice->reason, "%s%s%s", address[0] ? "address " : "", address,
+             is_loopback ? ", this machine alone" : "");
+}
+
+void quoit_net_say_unusable(struct quoit_net_choice *choice, const char *provider, const char *device)
+{
+    choice->is_usable = false;
+    snprintf(choice->reason, sizeof choice->reason, "%s",
+             provider || device ? "another network was asked for" : "taken only if its provider is named");
+}
+
 void quoit_net_say_none(const char *provider, const char *device, char problem_out[QUOIT_NET_PROBLEM_BYTES])
 {
     snprintf(problem_out, QUOIT_NET_PROBLEM_BYTES, "no network%s%.40s%s%.40s", provider ? " by provider " : "",

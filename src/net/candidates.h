@@ -21,6 +21,10 @@ const struct quoit_net_candidate *quoit_net_best(const struct quoit_net_candidat
 uint32_t quoit_net_survey_candidates(const struct quoit_net_candidate *candidates, uint32_t count, const char *driver,
                                      const char *provider, const char *device, struct quoit_net_choice *choices_out,
                                      uint32_t max_count);
+/* Why it may be taken: its address; "": none is known. */
+void quoit_net_say_usable(struct quoit_net_choice *choice, const char *address, bool is_loopback);
+/* Why not, where this provider and device were asked for (NULL: any). */
+void quoit_net_say_unusable(struct quoit_net_choice *choice, const char *provider, const char *device);
 /* "no network by provider X on device Y" */
 void quoit_net_say_none(const char *provider, const char *device, char problem_out[QUOIT_NET_PROBLEM_BYTES]);
 

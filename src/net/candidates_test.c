@@ -10,6 +10,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
+#include "net/address.h"
 #include "net/candidates.h"
 #include "net/interfaces.h"
 
@@ -64,6 +65,7 @@ static void test_interfaces(void **state)
     for (uint32_t i = 0; i < count; i++) {
         struct in6_addr bytes;
         assert_int_equal(inet_pton(all[i].address.ss_family, all[i].text, &bytes), 1);
+        quoit_interface_look(&all[i]);
         assert_true(quoit_interface_cost(&all[i]) < QUOIT_INTERFACE_COSTS);
         for (uint32_t j = 0; j < i; j++)
             assert_string_not_equal(all[i].name, all[j].name);
@@ -73,9 +75,82 @@ static void test_interfaces(void **state)
         skip(); /* it is down here */
     assert_true(quoit_interface_find("lo", &one));
     assert_true(one.is_loopback);
+    assert_false(one.is_virtual);
+    quoit_interface_look(&one);
     assert_true(one.is_virtual);
     assert_true(one.address.ss_family == AF_INET ? strncmp(one.text, "127.", 4) == 0 : strcmp(one.text, "::1") == 0);
     assert_false(quoit_interface_find("nowhere0", &one));
+}
+
+static void test_reasons(void **state)
+{
+    struct quoit_net_choice choice = {0};
+    (void)state;
+    quoit_net_say_usable(&choice, "10.0.0.1", false);
+    assert_true(choice.is_usable);
+    assert_string_equal(choice.reason, "address 10.0.0.1");
+    quoit_net_say_usable(&choice, "::1", true);
+    assert_string_equal(choice.reason, "address ::1, this machine alone");
+    quoit_net_say_usable(&choice, "", false);
+    assert_string_equal(choice.reason, "");
+    quoit_net_say_unusable(&choice, NULL, NULL);
+    assert_false(choice.is_usable);
+    assert_string_equal(choice.reason, "taken only if its provider is named");
+    quoit_net_say_unusable(&choice, NULL, "eth1");
+    assert_string_equal(choice.reason, "another network was asked for");
+    quoit_net_say_unusable(&choice, "tcp", NULL);
+    assert_string_equal(choice.reason, "another network was asked for");
+}
+
+static void test_wire_v4(void **state)
+{
+    struct sockaddr_storage address = {0}, read;
+    struct sockaddr_in *v4 = (struct sockaddr_in *)&address;
+    (void)state;
+    v4->sin_family = AF_INET;
+    v4->sin_port = htons(4711);
+    assert_int_equal(inet_pton(AF_INET, "10.1.2.3", &v4->sin_addr), 1);
+    const struct quoit_wire_address told = quoit_address_tell(&address);
+    assert_true(quoit_address_read(&told, &address, &read));
+    assert_memory_equal(&read, &address, sizeof read);
+}
+
+static struct sockaddr_storage make_v6(const char *text, uint16_t port, uint32_t scope)
+{
+    struct sockaddr_storage address = {0};
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&address;
+    v6->sin6_family = AF_INET6;
+    v6->sin6_port = port;
+    v6->sin6_scope_id = scope;
+    assert_int_equal(inet_pton(AF_INET6, text, &v6->sin6_addr), 1);
+    return address;
+}
+
+/* A link-local address says nothing without its device, whose number is another one on each host. */
+static void test_wire_v6(void **state)
+{
+    const struct sockaddr_storage there = make_v6("fe80::7", 4712, 5), own = make_v6("fe80::8", 0, 9);
+    const struct sockaddr_storage seen = make_v6("fe80::7", 4712, 9), global = make_v6("2001:db8::7", 4713, 0);
+    struct sockaddr_storage read;
+    (void)state;
+    struct quoit_wire_address told = quoit_address_tell(&there);
+    assert_true(quoit_address_read(&told, &own, &read));
+    assert_memory_equal(&read, &seen, sizeof read);
+    told = quoit_address_tell(&global);
+    assert_true(quoit_address_read(&told, &own, &read));
+    assert_memory_equal(&read, &global, sizeof read);
+}
+
+static void test_wire_refuses(void **state)
+{
+    const struct sockaddr_storage none = {0}, own = make_v6("fe80::8", 0, 9);
+    struct sockaddr_storage read;
+    struct quoit_wire_address told = quoit_address_tell(&none);
+    (void)state;
+    assert_int_equal(told.family, 0);
+    assert_false(quoit_address_read(&told, &own, &read));
+    told.family = AF_UNIX;
+    assert_false(quoit_address_read(&told, &own, &read));
 }
 
 /* In the order of preference. */
@@ -102,6 +177,10 @@ int main(void)
         cmocka_unit_test(test_best),
         cmocka_unit_test(test_survey),
         cmocka_unit_test(test_interfaces),
+        cmocka_unit_test(test_reasons),
+        cmocka_unit_test(test_wire_v4),
+        cmocka_unit_test(test_wire_v6),
+        cmocka_unit_test(test_wire_refuses),
         cmocka_unit_test(test_costs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

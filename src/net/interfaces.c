@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "net/interfaces.h"
+#include "net/address.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -7,12 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-socklen_t quoit_address_bytes(const struct sockaddr_storage *address)
-{
-    return address->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
-}
-
-static void find_speed(struct quoit_interface *interface)
+void quoit_interface_look(struct quoit_interface *interface)
 {
     char path[64 + IF_NAMESIZE];
     long mbit = 0;
@@ -65,7 +61,6 @@ uint32_t quoit_interfaces_list(struct quoit_interface interfaces_out[QUOIT_INTER
             memset(interface, 0, sizeof *interface);
             snprintf(interface->name, sizeof interface->name, "%s", one->ifa_name);
             interface->is_loopback = (one->ifa_flags & IFF_LOOPBACK) != 0;
-            find_speed(interface);
         }
         take_address(interface, one->ifa_addr);
     }

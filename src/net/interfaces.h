@@ -18,6 +18,7 @@ struct quoit_interface {
     char text[INET6_ADDRSTRLEN];     /* the address; "": none */
     struct sockaddr_storage address; /* of IPv4 if there is one; no port */
     bool is_loopback;
+    /* Of quoit_interface_look(): */
     bool is_virtual; /* a bridge of containers, a tunnel, half of a pair: others may not be behind it */
     uint16_t speed;  /* in 100 Mbit/s; 0: not known */
 };
@@ -26,12 +27,11 @@ struct quoit_interface {
 uint32_t quoit_interfaces_list(struct quoit_interface interfaces_out[QUOIT_INTERFACES_MAX]);
 /* False: none of that name is up and has an address. */
 bool quoit_interface_find(const char *name, struct quoit_interface *interface_out);
+/* Two looks into /sys, for who has to choose. */
+void quoit_interface_look(struct quoit_interface *interface);
 /* Smaller is better: other machines before this one alone, IPv4 before IPv6, adapters before what is virtual, then by
  * speed. Less than QUOIT_INTERFACE_COSTS. */
 uint32_t quoit_interface_cost(const struct quoit_interface *interface);
 #define QUOIT_INTERFACE_COSTS (1u << 19)
-
-/* Of the sockaddr_in or sockaddr_in6 in it. */
-socklen_t quoit_address_bytes(const struct sockaddr_storage *address);
 
 #endif

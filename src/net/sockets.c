@@ -60,8 +60,8 @@ struct stranger {
 struct quoit_sockets {
     struct quoit_sockets_config config;
     struct sockaddr_storage address; /* of the device; no port */
-    int listener;                    /* -1: nobody is invited */
-    uint16_t port;
+    struct sockaddr_storage listens_at;
+    int listener; /* -1: nobody is invited */
     int events; /* epoll, of the open connections */
     uint32_t invited_count;
     uint32_t joining_count;
@@ -214,18 +214,15 @@ bool quoit_sockets_has_any(const struct quoit_sockets *sockets)
 
 static enum quoit_status listen_there(struct quoit_sockets *sockets)
 {
-    struct sockaddr_storage address = sockets->address;
-    socklen_t bytes = quoit_address_bytes(&address);
-    int fd = new_socket(address.ss_family);
+    socklen_t bytes = quoit_address_bytes(&sockets->address);
+    int fd = new_socket(sockets->address.ss_family);
     if (fd < 0)
         return QUOIT_SYSTEM;
-    if (bind(fd, (const struct sockaddr *)&address, bytes) != 0 || listen(fd, STRANGERS_MAX) != 0 ||
-        getsockname(fd, (struct sockaddr *)&address, &bytes) != 0) {
+    if (bind(fd, (const struct sockaddr *)&sockets->address, bytes) != 0 || listen(fd, STRANGERS_MAX) != 0 ||
+        getsockname(fd, (struct sockaddr *)&sockets->listens_at, &bytes) != 0) {
         close(fd);
         return QUOIT_SYSTEM;
     }
-    sockets->port = address.ss_family == AF_INET ? ((struct sockaddr_in *)&address)->sin_port
-                                                 : ((struct sockaddr_in6 *)&address)->sin6_port;
     sockets->listener = fd;
     return QUOIT_OK;
 }
@@ -241,16 +238,9 @@ enum quoit_status quoit_sockets_invite(struct quoit_sockets *sockets, uint32_t p
         return QUOIT_SYSTEM;
     if (getrandom(own->token, sizeof own->token, 0) != (ssize_t)sizeof own->token)
         return QUOIT_SYSTEM;
-    const struct sockaddr_storage *address = &sockets->address;
-    *invitation_out =
-        (struct quoit_invitation){.from = sockets->config.self, .port = sockets->port, .family = address->ss_family};
+    *invitation_out = (struct quoit_invitation){.from = sockets->config.self,
+                                                .address = quoit_address_tell(&sockets->listens_at)};
     memcpy(invitation_out->token, own->token, sizeof own->token);
-    if (address->ss_family == AF_INET) {
-        memcpy(invitation_out->address, &((const struct sockaddr_in *)address)->sin_addr, sizeof(struct in_addr));
-    } else {
-        memcpy(invitation_out->address, &((const struct sockaddr_in6 *)address)->sin6_addr, sizeof(struct in6_addr));
-        invitation_out->scope = ((const struct sockaddr_in6 *)address)->sin6_scope_id;
-    }
     set_state(sockets, own, QUOIT_SOCKET_INVITED);
     return QUOIT_OK;
 }
@@ -310,33 +300,11 @@ static void meet_strangers(struct quoit_sockets *sockets)
 
 /* Joining */
 
-static bool read_invitation(const struct quoit_sockets *sockets, const struct quoit_invitation *invitation,
-                            struct sockaddr_storage *address_out)
-{
-    if (invitation->from >= sockets->config.count || invitation->from == sockets->config.self ||
-        (invitation->family != AF_INET && invitation->family != AF_INET6))
-        return false;
-    memset(address_out, 0, sizeof *address_out);
-    address_out->ss_family = invitation->family;
-    if (invitation->family == AF_INET) {
-        struct sockaddr_in *address = (struct sockaddr_in *)address_out;
-        address->sin_port = invitation->port;
-        memcpy(&address->sin_addr, invitation->address, sizeof address->sin_addr);
-    } else {
-        struct sockaddr_in6 *address = (struct sockaddr_in6 *)address_out;
-        address->sin6_port = invitation->port;
-        memcpy(&address->sin6_addr, invitation->address, sizeof address->sin6_addr);
-        /* The number of a device is this machine's own: that of the device with which it shares the network. */
-        if (invitation->scope != 0 && sockets->address.ss_family == AF_INET6)
-            address->sin6_scope_id = ((const struct sockaddr_in6 *)&sockets->address)->sin6_scope_id;
-    }
-    return true;
-}
-
 enum quoit_status quoit_sockets_join(struct quoit_sockets *sockets, const struct quoit_invitation *invitation)
 {
     struct sockaddr_storage address;
-    if (!read_invitation(sockets, invitation, &address))
+    if (invitation->from >= sockets->config.count || invitation->from == sockets->config.self ||
+        !quoit_address_read(&invitation->address, &sockets->address, &address))
         return QUOIT_INVALID;
     struct connection *own = connection_of(sockets, invitation->from);
     if (!own)

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "net/address.h"
 
 #define QUOIT_SOCKETS_TOKEN_BYTES 16u
 #define QUOIT_SOCKETS_NO_FLAG     UINT64_MAX
@@ -41,11 +42,8 @@ struct quoit_sockets_config {
 /* What the other process needs to connect; opaque to the caller. */
 struct quoit_invitation {
     uint32_t from;
-    uint16_t port;   /* as struct sockaddr_in has it */
-    uint16_t family; /* AF_INET, AF_INET6 */
-    uint8_t address[16];
+    struct quoit_wire_address address;
     uint8_t token[QUOIT_SOCKETS_TOKEN_BYTES];
-    uint32_t scope; /* of an address of IPv6 */
     uint32_t zero;
 };
 

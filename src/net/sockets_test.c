@@ -272,8 +272,8 @@ static void test_of_two_invitations_the_lower_is_taken(void **state)
 /* Connects to where the invitation says, as a stranger may. */
 static int knock(const struct quoit_invitation *invitation)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = invitation->port};
-    memcpy(&address.sin_addr, invitation->address, sizeof address.sin_addr);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = invitation->address.port};
+    memcpy(&address.sin_addr, invitation->address.bytes, sizeof address.sin_addr);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_true(fd >= 0);
     assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof address), 0);
@@ -314,7 +314,7 @@ static void test_an_invitation_that_leads_nowhere(void **state)
     wrong.from = HIGH;
     assert_int_equal(quoit_sockets_join(ends[HIGH].sockets, &wrong), QUOIT_INVALID);
     wrong = invitation;
-    wrong.family = 77;
+    wrong.address.family = 77;
     assert_int_equal(quoit_sockets_join(ends[HIGH].sockets, &wrong), QUOIT_INVALID);
     assert_int_equal(state_of(HIGH, LOW), QUOIT_SOCKET_NONE);
     quoit_sockets_close(ends[LOW].sockets); /* and nobody listens there any more */

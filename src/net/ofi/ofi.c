@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "net/candidates.h"
 #include "net/driver.h"
 
 #define API_VERSION    FI_VERSION(1, 15)
@@ -271,9 +272,7 @@ static void describe(const struct fi_info *info, struct quoit_net_choice *choice
     snprintf(choice->driver, sizeof choice->driver, "ofi");
     snprintf(choice->provider, sizeof choice->provider, "%s", info->fabric_attr->prov_name);
     snprintf(choice->device, sizeof choice->device, "%s", info->domain_attr->name);
-    choice->is_usable = true;
-    snprintf(choice->reason, sizeof choice->reason, "%s%s%s", address[0] ? "address " : "", address,
-             is_loopback(info) ? ", this machine alone" : "");
+    quoit_net_say_usable(choice, address, is_loopback(info));
 }
 
 static void say_no_network(int error, const char *provider, const char *device, char problem[QUOIT_NET_PROBLEM_BYTES])
@@ -321,11 +320,8 @@ static uint32_t survey(const char *provider, const char *device, struct quoit_ne
         describe(info, choice);
         if (has_choice(choices_out, count, choice))
             continue;
-        choice->is_usable = cost_of(info, provider, device) != UINT32_MAX;
-        if (!choice->is_usable)
-            snprintf(choice->reason, sizeof choice->reason, "%s",
-                     device && !is_device(info, device) ? "another device was asked for"
-                                                        : "taken only if its provider is named");
+        if (cost_of(info, provider, device) == UINT32_MAX)
+            quoit_net_say_unusable(choice, provider, device);
         count++;
     }
     if (infos)

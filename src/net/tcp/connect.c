@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "env/clock.h"
-#include "net/interfaces.h"
 #include "net/tcp/tcp.h"
 
 #define COMING_MAX   64u /* that have not said who they are */

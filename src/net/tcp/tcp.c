@@ -47,17 +47,16 @@ static uint32_t list(const char *provider, const char *device,
 {
     uint32_t count = quoit_interfaces_list(interfaces_out);
     for (uint32_t i = 0; i < count; i++) {
-        const struct quoit_interface *interface = &interfaces_out[i];
+        struct quoit_interface *interface = &interfaces_out[i];
         struct quoit_net_choice *choice = &candidates_out[i].choice;
-        candidates_out[i] = (struct quoit_net_candidate){
-            .choice = {.driver = "tcp", .provider = "tcp", .is_usable = is_wanted(interface, provider, device)},
-            .cost = quoit_interface_cost(interface)};
+        quoit_interface_look(interface);
+        candidates_out[i] = (struct quoit_net_candidate){.choice = {.driver = "tcp", .provider = "tcp"},
+                                                         .cost = quoit_interface_cost(interface)};
         memcpy(choice->device, interface->name, sizeof interface->name);
-        if (choice->is_usable)
-            snprintf(choice->reason, sizeof choice->reason, "address %s%s", interface->text,
-                     interface->is_loopback ? ", this machine alone" : "");
+        if (is_wanted(interface, provider, device))
+            quoit_net_say_usable(choice, interface->text, interface->is_loopback);
         else
-            snprintf(choice->reason, sizeof choice->reason, "another network was asked for");
+            quoit_net_say_unusable(choice, provider, device);
     }
     return count;
 }
@@ -99,16 +98,8 @@ static void tell_address(struct tcp *tcp)
     socklen_t bytes = sizeof here;
     struct wire_address address = {0};
     memcpy(address.secret, tcp->secret, sizeof address.secret);
-    if (tcp->listener >= 0 && getsockname(tcp->listener, (struct sockaddr *)&here, &bytes) == 0) {
-        address.family = here.ss_family;
-        if (here.ss_family == AF_INET) {
-            address.port = ((struct sockaddr_in *)&here)->sin_port;
-            memcpy(address.address, &((struct sockaddr_in *)&here)->sin_addr, sizeof(struct in_addr));
-        } else {
-            address.port = ((struct sockaddr_in6 *)&here)->sin6_port;
-            memcpy(address.address, &((struct sockaddr_in6 *)&here)->sin6_addr, sizeof(struct in6_addr));
-        }
-    }
+    if (tcp->listener >= 0 && getsockname(tcp->listener, (struct sockaddr *)&here, &bytes) == 0)
+        address.address = quoit_address_tell(&here);
     address.digest = digest_of(&address);
     tcp->end.address.bytes = sizeof address;
     memcpy(tcp->end.address.data, &address, sizeof address);
@@ -191,6 +182,7 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
         close_end(&tcp->end);
         return status;
     }
+    tcp->address = interface->address;
     tell_address(tcp);
     tcp->end.choice = best->choice;
     tcp->end.limits = (struct quoit_net_limits){.message_bytes = MESSAGE_BYTES,
@@ -204,35 +196,20 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
     return QUOIT_OK;
 }
 
-static bool read_address(const struct quoit_net_address *from, struct wire_address *address,
-                         struct sockaddr_storage *there)
-{
-    if (from->bytes != sizeof *address)
-        return false;
-    memcpy(address, from->data, sizeof *address);
-    memset(there, 0, sizeof *there);
-    there->ss_family = address->family;
-    if (address->family == AF_INET) {
-        ((struct sockaddr_in *)there)->sin_port = address->port;
-        memcpy(&((struct sockaddr_in *)there)->sin_addr, address->address, sizeof(struct in_addr));
-    } else if (address->family == AF_INET6) {
-        ((struct sockaddr_in6 *)there)->sin6_port = address->port;
-        memcpy(&((struct sockaddr_in6 *)there)->sin6_addr, address->address, sizeof(struct in6_addr));
-    }
-    return address->digest == digest_of(address);
-}
-
 static enum quoit_status connect_host(struct quoit_net_end *end, uint32_t host, const struct quoit_net_address *address)
 {
     struct tcp *tcp = (struct tcp *)end;
     struct peer *peer = &tcp->peers[host];
     struct wire_address wire;
-    if (!read_address(address, &wire, &peer->address))
+    if (address->bytes != sizeof wire)
+        return QUOIT_INVALID;
+    memcpy(&wire, address->data, sizeof wire);
+    if (wire.digest != digest_of(&wire))
         return QUOIT_INVALID;
     memcpy(peer->secret, wire.secret, sizeof peer->secret);
     if (host >= tcp->host_count)
         return quoit_tcp_take_guest(tcp, host) ? QUOIT_OK : QUOIT_INVALID;
-    if (wire.family != AF_INET && wire.family != AF_INET6)
+    if (!quoit_address_read(&wire.address, &tcp->address, &peer->address))
         return QUOIT_INVALID;
     return quoit_tcp_join(tcp, host) ? QUOIT_OK : QUOIT_INVALID;
 }

@@ -14,6 +14,7 @@
 #include <netinet/in.h>
 
 #include "base/assert.h"
+#include "net/address.h"
 #include "net/driver.h"
 
 #define SECRET_BYTES   16u
@@ -26,10 +27,8 @@
 
 /* Not believed unless it arrived whole. */
 struct wire_address {
-    uint32_t digest; /* of the rest */
-    uint16_t family; /* 0: of a guest, whom nobody calls */
-    uint16_t port;
-    uint8_t address[16];
+    uint32_t digest;                   /* of the rest */
+    struct quoit_wire_address address; /* none: of a guest, whom nobody calls */
     uint8_t secret[SECRET_BYTES];
 };
 
@@ -155,6 +154,7 @@ struct tcp {
     uint32_t peer_count; /* hosts, then guests */
     bool is_guest;
     uint8_t secret[SECRET_BYTES];
+    struct sockaddr_storage address; /* of the device; no port */
     int listener; /* -1: a guest has none */
     int events_fd; /* epoll, of the listener and all connections */
     uint32_t look_count;

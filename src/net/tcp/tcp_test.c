@@ -112,9 +112,9 @@ static int call_with(const struct side *side, int window_bytes)
     struct wire_address address;
     assert_int_equal(side->end->address.bytes, sizeof address);
     memcpy(&address, side->end->address.data, sizeof address);
-    assert_int_equal(address.family, AF_INET);
-    struct sockaddr_in there = {.sin_family = AF_INET, .sin_port = address.port};
-    memcpy(&there.sin_addr, address.address, sizeof there.sin_addr);
+    assert_int_equal(address.address.family, AF_INET);
+    struct sockaddr_in there = {.sin_family = AF_INET, .sin_port = address.address.port};
+    memcpy(&there.sin_addr, address.address.bytes, sizeof there.sin_addr);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_true(fd >= 0);
     if (window_bytes)

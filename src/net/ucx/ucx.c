@@ -72,7 +72,8 @@ static uint32_t list_domain(uct_component_h component, const char *name, struct 
             memset(device, 0, sizeof *device);
             snprintf(device->transport, sizeof device->transport, "%s", resources[i].tl_name);
             snprintf(device->name, sizeof device->name, "%s", resources[i].dev_name);
-            (void)quoit_interface_find(device->name, &device->interface);
+            if (quoit_interface_find(device->name, &device->interface))
+                quoit_interface_look(&device->interface);
         }
         if (resources)
             uct_release_tl_resource_list(resources);
@@ -118,19 +119,15 @@ static uint32_t list(const char *provider, const char *wanted, struct device dev
         while (rank < RANK_COUNT && strcmp(ranking[rank], device->transport) != 0)
             rank++;
         candidates_out[i] = (struct quoit_net_candidate){
-            .choice = {.driver = "ucx",
-                       .is_usable = (!wanted || strcmp(device->name, wanted) == 0 ||
-                                     strcmp(device->interface.text, wanted) == 0) &&
-                                    (provider ? strcmp(device->transport, provider) == 0 : rank < RANK_COUNT)},
+            .choice = {.driver = "ucx"},
             .cost = rank * QUOIT_INTERFACE_COSTS + quoit_interface_cost(&device->interface)};
         snprintf(choice->provider, sizeof choice->provider, "%s", device->transport);
         snprintf(choice->device, sizeof choice->device, "%s", device->name);
-        if (choice->is_usable)
-            snprintf(choice->reason, sizeof choice->reason, "%s%s%s", device->interface.text[0] ? "address " : "",
-                     device->interface.text, device->interface.is_loopback ? ", this machine alone" : "");
+        bool is_device = !wanted || strcmp(device->name, wanted) == 0 || strcmp(device->interface.text, wanted) == 0;
+        if (is_device && (provider ? strcmp(device->transport, provider) == 0 : rank < RANK_COUNT))
+            quoit_net_say_usable(choice, device->interface.text, device->interface.is_loopback);
         else
-            snprintf(choice->reason, sizeof choice->reason, "%s",
-                     provider || wanted ? "another network was asked for" : "taken only if its transport is named");
+            quoit_net_say_unusable(choice, provider, wanted);
     }
     return count;
 }
