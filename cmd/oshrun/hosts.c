@@ -427,8 +427,11 @@ static void take_word(struct host *host, const struct proxy_word *word)
         /* It hangs, if it has not died: its end is what ends the job, and names it. */
         if (job->proxies_stop_ns)
             return;
-        if (word->is_silent && job->hosts[word->lost_host].missed_by == HOST_NONE)
-            job->hosts[word->lost_host].missed_by = host->index;
+        struct host *lost = &job->hosts[word->lost_host];
+        if (lost->missed_by == HOST_NONE) {
+            lost->missed_by = host->index;
+            lost->is_silent = word->is_silent;
+        }
         hosts_kill_proxy(job, word->lost_host);
     } else if (word->kind == PROXY_CUT_OFF && !hosts_cut_off(job) && word->dead_links[0] < job->plan->host_count &&
                word->dead_links[1] < job->plan->host_count) {

@@ -90,7 +90,8 @@ struct host {
     struct watch proxy_ready; /* the words that the proxy writes, first that it is ready */
     bool is_ready;
     bool is_cut_off;
-    uint32_t missed_by; /* whose proxy has not heard this one's any more; HOST_NONE */
+    uint32_t missed_by; /* whose proxy has lost this one's; HOST_NONE */
+    bool is_silent;     /* which it did not hear any more; else the connection broke */
     struct quoit_port *fault_port; /* of the link to its right neighbour, for --fault; NULL before */
     /* Where it is below this process in the tree of agents: */
     uint32_t via;     /* the host, next below, whose agent leads to it; HOST_NOT_BELOW: it is not below */

@@ -280,18 +280,23 @@ static void tell_dead_proxy(FILE *out, const struct host *host)
 {
     int status = host->proxy_wait_status;
     const char *name = WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status)) : NULL;
-    char how[64] = "", text[HOSTS_NAME_BYTES], other[HOSTS_NAME_BYTES];
-    if (host->missed_by != HOST_NONE && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) { /* by hosts_kill_proxy */
+    bool is_killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL; /* hosts_kill_proxy does it, too */
+    char how[64] = "", why[64 + HOSTS_NAME_BYTES] = "", text[HOSTS_NAME_BYTES], other[HOSTS_NAME_BYTES];
+    if (host->missed_by != HOST_NONE && host->is_silent && is_killed) {
         tell(out, "Q0205", "the proxy of %s was not heard by that of %s for --link-limit: it hung, or the network between "
                            "them is cut; its PEs are cut off",
              hosts_name(host->job, host->index, text), hosts_name(host->job, host->missed_by, other));
         return;
     }
     if (WIFSIGNALED(status))
-        snprintf(how, sizeof how, " of SIG%s%s", name ? name : "?",
-                 WTERMSIG(status) == SIGKILL ? " (kill -9, or memory ran out)" : "");
-    tell(out, "Q0205", "the proxy of %s has died%s; its PEs are cut off", hosts_name(host->job, host->index, text),
-         how);
+        snprintf(how, sizeof how, " of SIG%s", name ? name : "?");
+    if (is_killed && host->missed_by != HOST_NONE)
+        snprintf(why, sizeof why, " (kill -9, or memory ran out; or its connection with that of %s broke)",
+                 hosts_name(host->job, host->missed_by, other));
+    else if (is_killed)
+        snprintf(why, sizeof why, " (kill -9, or memory ran out)");
+    tell(out, "Q0205", "the proxy of %s has died%s%s; its PEs are cut off", hosts_name(host->job, host->index, text),
+         how, why);
 }
 
 /* Its agent could not be started, has ended, or is silent. */

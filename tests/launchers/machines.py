@@ -800,6 +800,24 @@ class Hosts(Looks, Namespaces, Machines):
         return subprocess.run(["ip", "netns", "exec", self.switch, "tc", "qdisc", "add", "dev", f"port{host}", "root", "tbf",
                                "rate", rate, "burst", "64kb", "latency", "50ms"], capture_output=True, check=False).returncode == 0
 
+    def test_link_local_addresses(self):
+        """Hosts without any other address: for oshrun their names mean nothing, only for the remote shell."""
+        for host in (0, 1):
+            found = ["tentative"]  # until no other host has said that it has the address
+            while "tentative" in found:
+                found = subprocess.run([*self.inside(host), "ip", "-6", "address", "show", "dev", "eth0", "scope", "link"],
+                                       capture_output=True, text=True, check=True).stdout.split()
+            if "link" not in found:
+                self.skipTest("there is no IPv6")
+            words = (self.addresses[host] + "/24", "dev", "eth0")
+            ip("-n", self.names[host], "address", "delete", *words)
+            self.addCleanup(ip, "-n", self.names[host], "address", "add", *words)
+        for program in (("mix", "--seconds", 1), ("conformance_coll",)):
+            with self.subTest(program=program):
+                result = self.run_job(*PATIENT, "--host", ",".join(self.addresses[:2]), "--rsh", self.entering(), "--network", "tcp",
+                                      "-n", 4, "--timeout", "60s", os.path.join(scenario.BIN, program[0]), *program[1:])
+                self.assertEqual(result.status, 0, result)
+
     def test_cut_cable(self):
         job = self.busy(*LIMIT)
         self.plug(1, "down")

@@ -2,6 +2,7 @@
 /* The driver for TCP, with the kernel's sockets alone. It needs no library, so it is linked into what uses it. */
 #include "net/tcp/tcp.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -145,7 +146,8 @@ static void close_end(struct quoit_net_end *end)
 static enum quoit_status refuse(char problem[QUOIT_NET_PROBLEM_BYTES], const char *what,
                                 const struct quoit_interface *interface)
 {
-    snprintf(problem, QUOIT_NET_PROBLEM_BYTES, "TCP: %s on %s (%s)", what, interface->name, interface->text);
+    snprintf(problem, QUOIT_NET_PROBLEM_BYTES, "TCP: %s on %s (%s): %s", what, interface->name, interface->text,
+             strerror(errno));
     return QUOIT_SYSTEM;
 }
 
