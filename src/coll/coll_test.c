@@ -574,25 +574,20 @@ static void run_exchanged(struct pe *pe)
     check_rounds(pe, "a collect of few bytes", before, team->host_count / 2);
 }
 
-/* One PE a host of a network: several pieces by halving, where they take fewer rounds than going round. */
+/* One PE a host of a network: halving takes fewer rounds than going round however many pieces there are. */
 static void run_halving(struct pe *pe)
 {
     struct quoit_team_state *team = pe->world_team;
     uint64_t from = pe->fabric->self.layout.segment_heap, to = from + SIDE_BYTES, rounds = team->round;
-    size_t inbound_bytes = 2 * QUOIT_TRAVEL_COUNT * team->space.inbound_bytes;
-    size_t piece = inbound_bytes / 8 / (team->host_count - 1) * team->host_count;
+    size_t piece = team->space.halving_bytes / 8 / (team->host_count - 1) * team->host_count;
     uint64_t wanted = 0;
-    for (size_t pieces = 1; pieces * quoit_schedule_dissemination_rounds(team->host_count) < team->host_count - 1;
-         pieces++) {
+    for (size_t pieces = 1; pieces * piece <= SIDE_BYTES / 8; pieces++) {
         wanted += pieces;
         quoit_coll_reduce(team, to, from, pieces * piece, sizeof(double), add_doubles, "reduce");
         if (team->halving_count != wanted)
             note_error(pe, "a reduction has other pieces", pieces);
     }
     check_rounds(pe, "reductions by halving", rounds, 0);
-    quoit_coll_reduce(team, to, from, SIDE_BYTES / 8, sizeof(double), add_doubles, "reduce");
-    if (team->halving_count != wanted)
-        note_error(pe, "a reduction of too many pieces is halved", 0);
 }
 
 static void *run_pe(void *arg)

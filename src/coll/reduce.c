@@ -180,11 +180,11 @@ static void reduce_around(struct quoit_team_state *team, void *arg)
     }
 }
 
-/* Elements of a chunk of which all that come in a piece, which are as many as there are other hosts, fit into the inbound
- * buffers. */
+/* Elements of a chunk of which all that come in a piece, which are as many as there are other hosts, fit where halving
+ * receives. */
 static uint64_t halving_chunk(const struct quoit_team_state *team, const struct reduce *reduce)
 {
-    return 2 * QUOIT_TRAVEL_COUNT * team->space.inbound_bytes / reduce->element_bytes / (team->host_count - 1);
+    return team->space.halving_bytes / reduce->element_bytes / (team->host_count - 1);
 }
 
 /* The chunks index..index+count-1, counted from this host's own. */

@@ -73,6 +73,7 @@ struct quoit_team_space {
     uint64_t gather_bytes;
     uint64_t table_bytes;
     uint64_t inbound_bytes;
+    uint64_t halving_bytes;
     uint64_t slots;
     uint64_t gather;
     uint64_t table;

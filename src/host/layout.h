@@ -38,7 +38,7 @@
 #include "trace/trace.h"
 
 #define QUOIT_MESSAGES_MAX        8          /* outstanding messages from one host */
-#define QUOIT_RUNTIME_BYTES       (4u << 20) /* per segment, for coll; pages are allocated as teams are created */
+#define QUOIT_RUNTIME_BYTES       (9u << 19) /* per segment, for coll; pages are allocated as teams are created */
 #define QUOIT_RUNTIME_AUDIT_BYTES 32768u     /* at its end, for shmem/audit.h */
 #define QUOIT_RUNTIME_MARK_BYTES  65536u     /* before that, in the first segment of a host: see quoit_layout_mark() */
 #define QUOIT_RUNTIME_MAIL_BYTES  4096u      /* before that: see quoit_layout_mailbox() */

@@ -21,7 +21,7 @@
 
 #define STRANGERS_MAX 8u /* that have connected and not shown a token yet */
 #define STRANGER_NS   1000000000u
-#define UNSENT_BYTES  (32 << 10) /* that the kernel keeps: of more its pages leave the cache before they are received */
+#define UNSENT_BYTES  (64 << 10) /* that the kernel keeps: of more its pages leave the cache before they are received */
 #define MEET_NS       20000u /* between looks for them: nobody may ever come */
 #define HELD_BYTES    16384u /* received in one call: headers, and payload that they name */
 #define PROBE_MAX     2u     /* connections that are read without asking the kernel which has something */

@@ -11,7 +11,7 @@ from simulator import Book, Simulator
 CALLS = 16          # of a batch of quoit perf, before its barrier
 SMALL_BYTES = 8
 # src/coll: team.c, choice.c
-SLOT_BYTES, SLOTS_BYTES, GATHER_BYTES, TABLE_BYTES, INBOUND_BYTES = 4096, 32768, 8192, 32768, 32768
+SLOT_BYTES, SLOTS_BYTES, GATHER_BYTES, TABLE_BYTES, INBOUND_BYTES, HALVING_BYTES = 4096, 32768, 8192, 32768, 32768, 524288
 CHUNK_BYTES, LATENCY_BYTES = 65536, 65536
 ROUNDS_HOSTS_MAX = 5
 COLLECTIVES = ("barrier", "broadcast", "reduce", "fcollect", "alltoall")
@@ -136,7 +136,7 @@ class Model:
     def reduce(self, hosts, size):
         if size <= min(GATHER_BYTES, TABLE_BYTES // hosts // 8 * 8):
             return self.exchange(hosts, size) + self.barrier(hosts) / CALLS
-        halved, around = (pieces_of(size, piece) for piece in (INBOUND_BYTES * 4 // 8 // (hosts - 1) * hosts * 8, INBOUND_BYTES * hosts * 2))
+        halved, around = (pieces_of(size, piece) for piece in (HALVING_BYTES // 8 // (hosts - 1) * hosts * 8, INBOUND_BYTES * hosts * 2))
         if len(halved) * rounds_of(hosts) <= len(around) * (hosts - 1):
             return sum(self.halving(hosts, one / hosts) for one in halved) + self.barrier(hosts) / CALLS
         return sum(2 * (hosts - 1) * self.both(hosts, one / hosts / 2) for one in around) + self.barrier(hosts) / CALLS

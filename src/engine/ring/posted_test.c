@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#define SMALL_WINDOW_BYTES (8u << 20)
 #define POSTED_MAX   4096u /* on the wire */
 #define WORDS_MAX    65536u
 #define WINDOW_BYTES (32u << 20)
@@ -801,8 +802,8 @@ static void puts_are_direct_up_to_the_end_of_the_window(void **state)
     } rows[] = {{0, 4, true}, {3, 1, true}, {3, 2, false}, {4, 1, false}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        start_with(QUOIT_PORT_DIRECT | QUOIT_PORT_WHOLE_MARKS, QUOIT_DIRECT_PUTS_EXACT, QUOIT_RUNTIME_BYTES);
-        test.heap = QUOIT_RUNTIME_BYTES - 4 * sizeof(uint64_t);
+        start_with(QUOIT_PORT_DIRECT | QUOIT_PORT_WHOLE_MARKS, QUOIT_DIRECT_PUTS_EXACT, SMALL_WINDOW_BYTES);
+        test.heap = SMALL_WINDOW_BYTES - 4 * sizeof(uint64_t);
         put(1, rows[i].word, rows[i].word_count);
         assert_int_equal(test.wire_count, rows[i].is_direct);
         arrive(test.wire_count);
