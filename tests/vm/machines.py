@@ -714,6 +714,7 @@ def drivers_of(chip):
 def check_modules(test):
     needed = [module for module in (*drivers_of(test.chip), *test.modules) if module not in MODULES]
     needed += ["tun"] if "quoit" in test.programs else ["e1000"] if test.has_network else []
+    needed += ["rdma_rxe"] if test.has_rdma else []
     for module in needed:
         if not os.path.exists(os.path.join(KERNEL, f"modules/{module}.ko")):
             skip(f"the bed in {BED} has no {module}.ko: make it again with tests/vm/bed")
