@@ -670,8 +670,6 @@ TESTS["cuts"] = job([f"mix:--seconds:{SECONDS}:--max-bytes:16384", f"once:{SECON
 TESTS["killed"] = job(["mix:--seconds:300:--max-bytes:16384"], "--link-limit 20s", fails=1, faults=power_off,
                       dead=(f"host{HOSTS - 1}",), says=rf"oshrun: .*10\.78\.{HOSTS - 1}\.2")
 RDMA_MODULES = os.path.join(KERNEL, "modules/rdma")  # their names
-
-
 ROCE_PROGRAMS = ["mix", *(f"conformance_{name}" for name in ("rma", "amo", "signal", "coll"))]
 OFI = "--network:ofi:--network-provider:verbs;ofi_rxm:--network-direct"
 UCX = "--network:ucx:--network-provider:rc_verbs:--network-direct"
