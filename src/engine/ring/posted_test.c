@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#define SMALL_WINDOW_BYTES (8u << 20)
+#define SMALL_WINDOW_BYTES (8u << 20) /* which holds the marks, and ends within a segment */
 #define POSTED_MAX   4096u /* on the wire */
 #define WORDS_MAX    65536u
 #define WINDOW_BYTES (32u << 20)
@@ -450,7 +450,7 @@ static void make_host(uint32_t capabilities, enum quoit_direct_puts direct_puts,
                                          .chunk_bytes = QUOIT_JOURNAL_PUT_MAX,
                                          .direct_puts = (uint8_t)direct_puts,
                                          .data_bytes = 4096,
-                                         .heap_bytes = WORDS_MAX * 8};
+                                         .heap_bytes = SMALL_WINDOW_BYTES};
     memset(&test, 0, sizeof test);
     test.capabilities = capabilities;
     test.window_bytes = window_bytes;
