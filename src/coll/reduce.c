@@ -204,7 +204,7 @@ static void halve_rounds(struct quoit_team_state *team, const struct reduce *red
     for (uint32_t round = 0; round < round_count; round++) {
         struct quoit_halving halving = quoit_schedule_halve(team->host_count, round);
         uint32_t count = halving.end - halving.first;
-        uint64_t inbound = team->space.inbound + (team->host_count - halving.end) * chunk_bytes;
+        uint64_t inbound = team->space.halving + (team->host_count - halving.end) * chunk_bytes;
         struct quoit_team_message parts[2], own[2];
         parts_of(team, reduce, run, halving.first, count, parts);
         parts_of(team, reduce, run, 0, halving.first, own);

@@ -11,12 +11,10 @@
 _Static_assert(sizeof(struct quoit_team_flags) <= FLAG_BYTES, "the flags have their place");
 _Static_assert(1u << QUOIT_DISSEMINATION_ROUNDS >= QUOIT_RING_HOSTS_MAX, "a flag for each round");
 
-#define WORLD_BYTES (636u << 10)
+#define WORLD_BYTES (252u << 10)
 #define PIECE_BYTES (48u << 10)
 #define PIECE_COUNT (QUOIT_TEAM_PIECES + QUOIT_SET_PIECES)
-_Static_assert(WORLD_BYTES + (PIECE_COUNT - 1) * PIECE_BYTES <=
-                   QUOIT_RUNTIME_BYTES - QUOIT_RUNTIME_AUDIT_BYTES - QUOIT_RUNTIME_MARK_BYTES - QUOIT_RUNTIME_MAIL_BYTES,
-               "all pieces have room");
+_Static_assert(WORLD_BYTES + (PIECE_COUNT - 1) * PIECE_BYTES <= QUOIT_RUNTIME_MAILBOX_AT, "all pieces have room");
 
 /* Up to this many hosts on links an exchange by rounds is the fastest barrier: it has no more rounds than
  * dissemination, even between distant hosts, and fewer messages than arrivals, which pay off where a round over a link
@@ -26,24 +24,23 @@ _Static_assert(WORLD_BYTES + (PIECE_COUNT - 1) * PIECE_BYTES <=
 static struct quoit_team_space space_of(uint32_t piece)
 {
     struct quoit_team_space space = {
-        .start = 0, .slot_bytes = 4096, .gather_bytes = 8192, .table_bytes = 32768, .inbound_bytes = 32768,
-        .halving_bytes = 512u << 10};
+        .start = 0, .slot_bytes = 4096, .gather_bytes = 8192, .table_bytes = 32768, .inbound_bytes = 32768};
     uint32_t limit = WORLD_BYTES;
     if (piece != 0) {
         space = (struct quoit_team_space){.start = WORLD_BYTES + (uint64_t)(piece - 1) * PIECE_BYTES,
                                           .slot_bytes = 1024,
                                           .gather_bytes = 2048,
                                           .table_bytes = 8192,
-                                          .inbound_bytes = 4096,
-                                          .halving_bytes = 16384};
+                                          .inbound_bytes = 4096};
         limit = PIECE_BYTES;
     }
     space.slots = space.start + FLAG_BYTES;
     space.gather = space.slots + QUOIT_SLOT_COUNT * space.slot_bytes;
     space.table = space.gather + 2 * space.gather_bytes;
     space.inbound = space.table + 2 * space.table_bytes;
-    quoit_assert(space.inbound_bytes * 2 * QUOIT_TRAVEL_COUNT <= space.halving_bytes);
-    quoit_assert(space.inbound + space.halving_bytes <= space.start + limit);
+    space.halving = piece == 0 ? QUOIT_RUNTIME_LINK_BYTES : space.inbound;
+    space.halving_bytes = piece == 0 ? QUOIT_RUNTIME_HALVING_BYTES : space.inbound_bytes * 2 * QUOIT_TRAVEL_COUNT;
+    quoit_assert(space.inbound + space.inbound_bytes * 2 * QUOIT_TRAVEL_COUNT <= space.start + limit);
     return space;
 }
 

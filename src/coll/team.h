@@ -65,8 +65,8 @@ struct quoit_team_flags {
     struct quoit_flag read;          /* writer: the owner. The last large broadcast that it copied */
 };
 
-/* A piece: flags, slots, then gather and table twice each, then an inbound buffer per direction and half, and over these
- * and beyond them what a reduction by halving receives. All offsets are within the piece. */
+/* A piece: flags, slots, then gather and table twice each, then an inbound buffer per direction and half. All offsets
+ * are within the piece, but that of what a reduction by halving receives: in the world it has a place of its own. */
 struct quoit_team_space {
     uint64_t start; /* segment offset of the piece */
     uint64_t slot_bytes;
@@ -78,6 +78,7 @@ struct quoit_team_space {
     uint64_t gather;
     uint64_t table;
     uint64_t inbound;
+    uint64_t halving;
 };
 
 struct quoit_team_host {

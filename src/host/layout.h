@@ -38,10 +38,18 @@
 #include "trace/trace.h"
 
 #define QUOIT_MESSAGES_MAX        8          /* outstanding messages from one host */
-#define QUOIT_RUNTIME_BYTES       (9u << 19) /* per segment, for coll; pages are allocated as teams are created */
-#define QUOIT_RUNTIME_AUDIT_BYTES 32768u     /* at its end, for shmem/audit.h */
-#define QUOIT_RUNTIME_MARK_BYTES  65536u     /* before that, in the first segment of a host: see quoit_layout_mark() */
-#define QUOIT_RUNTIME_MAIL_BYTES  4096u      /* before that: see quoit_layout_mailbox() */
+/* The runtime region of a segment, for coll; pages are allocated as teams are created. */
+#define QUOIT_RUNTIME_LINK_BYTES    (4u << 20)   /* so much a small window reaches of it */
+#define QUOIT_RUNTIME_HALVING_BYTES (512u << 10) /* behind that, for reductions over networks, which have no windows */
+#define QUOIT_RUNTIME_BYTES         (QUOIT_RUNTIME_LINK_BYTES + QUOIT_RUNTIME_HALVING_BYTES)
+#define QUOIT_RUNTIME_AUDIT_BYTES 32768u
+#define QUOIT_RUNTIME_MARK_BYTES  65536u
+#define QUOIT_RUNTIME_MAIL_BYTES  4096u
+/* At the end of the part for links: for shmem/audit.h, quoit_layout_mark() in the first segment of a host, and
+ * quoit_layout_mailbox(). */
+#define QUOIT_RUNTIME_AUDIT_AT   (QUOIT_RUNTIME_LINK_BYTES - QUOIT_RUNTIME_AUDIT_BYTES)
+#define QUOIT_RUNTIME_MARKS_AT   (QUOIT_RUNTIME_AUDIT_AT - QUOIT_RUNTIME_MARK_BYTES)
+#define QUOIT_RUNTIME_MAILBOX_AT (QUOIT_RUNTIME_MARKS_AT - QUOIT_RUNTIME_MAIL_BYTES)
 
 /* All offsets are from the start of the host's memory. */
 struct quoit_layout {
@@ -158,7 +166,7 @@ static inline uint64_t quoit_layout_mark(enum quoit_side side, uint32_t local)
     const uint32_t line_count = (QUOIT_LOCAL_PES_MAX + 1) / 2, line_bytes = 64;
     _Static_assert(QUOIT_SIDE_COUNT * ((QUOIT_LOCAL_PES_MAX + 1) / 2) * 64 == QUOIT_RUNTIME_MARK_BYTES,
                    "a word for each PE");
-    return QUOIT_RUNTIME_BYTES - QUOIT_RUNTIME_AUDIT_BYTES - QUOIT_RUNTIME_MARK_BYTES +
+    return QUOIT_RUNTIME_MARKS_AT +
            ((uint64_t)side * line_count + local % line_count) * line_bytes + local / line_count * (line_bytes / 2);
 }
 
@@ -166,7 +174,7 @@ static inline uint64_t quoit_layout_mark(enum quoit_side side, uint32_t local)
 static inline uint64_t quoit_layout_mailbox(void)
 {
     _Static_assert(sizeof(struct quoit_mailbox) <= QUOIT_RUNTIME_MAIL_BYTES, "the mails have room");
-    return QUOIT_RUNTIME_BYTES - QUOIT_RUNTIME_AUDIT_BYTES - QUOIT_RUNTIME_MARK_BYTES - QUOIT_RUNTIME_MAIL_BYTES;
+    return QUOIT_RUNTIME_MAILBOX_AT;
 }
 
 #endif

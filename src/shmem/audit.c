@@ -23,7 +23,7 @@ void quoit_audit_start(uint64_t load_base)
     audit->load_base = load_base;
     audit->init_thread = pthread_self();
     pthread_mutex_init(&audit->lock, NULL);
-    audit->shared_self = (struct quoit_audit_shared *)(quoit_job.fabric->self.segment + QUOIT_AUDIT_AT);
+    audit->shared_self = (struct quoit_audit_shared *)(quoit_job.fabric->self.segment + QUOIT_RUNTIME_AUDIT_AT);
     quoit_audit_read_variables(audit);
     quoit_job.audit = audit;
 }
@@ -216,7 +216,7 @@ static bool is_member(const struct quoit_team_range *range, uint32_t pe)
  * entered. Certain where a PE is in one collective at a time. */
 static void check_crossing(const struct quoit_team_slot *team, uint32_t pe, const char *call)
 {
-    const size_t at = QUOIT_AUDIT_AT + offsetof(struct quoit_audit_shared, turns);
+    const size_t at = QUOIT_RUNTIME_AUDIT_AT + offsetof(struct quoit_audit_shared, turns);
     const struct quoit_audit_shared *self = quoit_job.audit->shared_self;
     struct quoit_audit_turns theirs;
     struct quoit_audit_note note;
@@ -226,7 +226,7 @@ static void check_crossing(const struct quoit_team_slot *team, uint32_t pe, cons
         theirs.counts[theirs.piece] <= self->turns.counts[theirs.piece] || !is_member(&theirs.range, quoit_job.pe))
         return;
     quoit_fabric_get(quoit_job.fabric, &quoit_job.fabric->default_context, &note,
-                     QUOIT_AUDIT_AT + offsetof(struct quoit_audit_shared, notes) + theirs.piece * sizeof note,
+                     QUOIT_RUNTIME_AUDIT_AT + offsetof(struct quoit_audit_shared, notes) + theirs.piece * sizeof note,
                      sizeof note, pe);
     quoit_wrong(QUOIT_WRONG_COLLECTIVE, call,
                 "PE %u is in it%s, but PE %u is in %.47s%s of another team, and each waits for the other; all call the "
@@ -255,7 +255,7 @@ static void come(struct quoit_team_slot *team, const char *call)
 uint64_t quoit_audit_collective(struct quoit_team_slot *team, const char *call,
                                 const struct quoit_audit_argument *arguments)
 {
-    const size_t at = QUOIT_AUDIT_AT + offsetof(struct quoit_audit_shared, notes[team->piece]);
+    const size_t at = QUOIT_RUNTIME_AUDIT_AT + offsetof(struct quoit_audit_shared, notes[team->piece]);
     struct quoit_audit_note *mine = &quoit_job.audit->shared_self->notes[team->piece], first;
     uint32_t pe = quoit_team_pe(team, 0);
     write_note(mine, call, arguments);
@@ -274,7 +274,7 @@ static struct quoit_audit_set_note *own_set(uint64_t offset_psync, size_t *at_ou
 {
     uint64_t index = (offset_psync / sizeof(long) * 0x9e3779b97f4a7c15u) >> 59;
     _Static_assert(QUOIT_AUDIT_SETS == 1u << (64 - 59), "the hash gives an index");
-    *at_out = QUOIT_AUDIT_AT + offsetof(struct quoit_audit_shared, sets) + index * sizeof(struct quoit_audit_set_note);
+    *at_out = QUOIT_RUNTIME_AUDIT_AT + offsetof(struct quoit_audit_shared, sets) + index * sizeof(struct quoit_audit_set_note);
     return &quoit_job.audit->shared_self->sets[index];
 }
 

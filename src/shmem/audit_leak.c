@@ -129,7 +129,7 @@ void quoit_audit_finish(void)
         quoit_boot_abort(&quoit_job.boot, 1, "no memory for --check");
     for (uint32_t pe = 0; pe < quoit_job.pe_count; pe++)
         quoit_fabric_get(quoit_job.fabric, &quoit_job.fabric->default_context, tables[pe],
-                         QUOIT_AUDIT_AT + offsetof(struct quoit_audit_shared, leaks), sizeof *tables, pe);
+                         QUOIT_RUNTIME_AUDIT_AT + offsetof(struct quoit_audit_shared, leaks), sizeof *tables, pe);
     print_leaks(tables);
     free(tables);
 }

@@ -60,7 +60,7 @@ struct quoit_audit_set_count {
     uint64_t call_count;
 };
 
-/* At the end of the runtime region of each segment. */
+/* At QUOIT_RUNTIME_AUDIT_AT of each segment. */
 struct quoit_audit_shared {
     struct quoit_audit_note notes[QUOIT_TEAM_PIECES];
     struct quoit_audit_turns turns;
@@ -68,7 +68,6 @@ struct quoit_audit_shared {
     char leaks[QUOIT_AUDIT_LEAK_BYTES]; /* lines; read by PE 0 */
 };
 _Static_assert(sizeof(struct quoit_audit_shared) <= QUOIT_RUNTIME_AUDIT_BYTES, "the notes have room");
-#define QUOIT_AUDIT_AT (QUOIT_RUNTIME_BYTES - QUOIT_RUNTIME_AUDIT_BYTES) /* segment offset */
 
 struct quoit_audit {
     uint64_t load_base;

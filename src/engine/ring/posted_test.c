@@ -18,7 +18,6 @@
 
 #include <cmocka.h>
 
-#define SMALL_WINDOW_BYTES (8u << 20) /* which holds the marks, and ends within a segment */
 #define POSTED_MAX   4096u /* on the wire */
 #define WORDS_MAX    65536u
 #define WINDOW_BYTES (32u << 20)
@@ -450,7 +449,7 @@ static void make_host(uint32_t capabilities, enum quoit_direct_puts direct_puts,
                                          .chunk_bytes = QUOIT_JOURNAL_PUT_MAX,
                                          .direct_puts = (uint8_t)direct_puts,
                                          .data_bytes = 4096,
-                                         .heap_bytes = SMALL_WINDOW_BYTES};
+                                         .heap_bytes = WORDS_MAX * 8};
     memset(&test, 0, sizeof test);
     test.capabilities = capabilities;
     test.window_bytes = window_bytes;
@@ -802,8 +801,8 @@ static void puts_are_direct_up_to_the_end_of_the_window(void **state)
     } rows[] = {{0, 4, true}, {3, 1, true}, {3, 2, false}, {4, 1, false}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        start_with(QUOIT_PORT_DIRECT | QUOIT_PORT_WHOLE_MARKS, QUOIT_DIRECT_PUTS_EXACT, SMALL_WINDOW_BYTES);
-        test.heap = SMALL_WINDOW_BYTES - 4 * sizeof(uint64_t);
+        start_with(QUOIT_PORT_DIRECT | QUOIT_PORT_WHOLE_MARKS, QUOIT_DIRECT_PUTS_EXACT, QUOIT_RUNTIME_LINK_BYTES);
+        test.heap = QUOIT_RUNTIME_LINK_BYTES - 4 * sizeof(uint64_t);
         put(1, rows[i].word, rows[i].word_count);
         assert_int_equal(test.wire_count, rows[i].is_direct);
         arrive(test.wire_count);
