@@ -475,6 +475,15 @@ static struct quoit_team_state *new_team(struct pe *pe, const struct quoit_team_
     return team;
 }
 
+static void leave_team(struct pe *pe, const struct quoit_team_range *world)
+{
+    quoit_coll_sync(pe->team, "delete");
+    uint64_t next_flag = quoit_team_next_flag(pe->team);
+    pe->next_flag = pe->next_flag > next_flag ? pe->next_flag : next_flag;
+    quoit_team_delete(pe->team);
+    use_team(pe, pe->world_team, *world, pe->index);
+}
+
 /* Splits the PEs into teams, every stride-th PE in ascending or descending order, on pieces that were in use before.
  * Each team runs some steps of its own; then the world synchronises. */
 static void run_split(struct pe *pe, const struct quoit_team_range *world)
@@ -503,11 +512,7 @@ static void run_split(struct pe *pe, const struct quoit_team_range *world)
         step(pe);
     pe->common = saved;
     pe->step = step_before + 1000; /* the same again on all PEs */
-    quoit_coll_sync(team, "delete");
-    uint64_t next_flag = quoit_team_next_flag(team);
-    pe->next_flag = pe->next_flag > next_flag ? pe->next_flag : next_flag;
-    quoit_team_delete(team);
-    use_team(pe, pe->world_team, *world, pe->index);
+    leave_team(pe, world);
 }
 
 /* Compares how many rounds with the neighbours an operation took. */
@@ -588,6 +593,24 @@ static void run_halving(struct pe *pe)
             note_error(pe, "a reduction has other pieces", pieces);
     }
     check_rounds(pe, "reductions by halving", rounds, 0);
+}
+
+/* The same in a team whose pieces are small: many of them go round, in fewer rounds. */
+static void run_small_pieces(struct pe *pe)
+{
+    const struct quoit_team_range world = pe->range;
+    const uint64_t from = pe->fabric->self.layout.segment_heap, to = from + SIDE_BYTES;
+    struct quoit_team_state *team = new_team(pe, &world, 1, 0);
+    const size_t piece = team->space.halving_bytes / 8 / (team->host_count - 1) * team->host_count;
+    quoit_coll_sync(pe->world_team, "split");
+    use_team(pe, team, world, pe->rank);
+    quoit_coll_reduce(team, to, from, piece, sizeof(double), add_doubles, "reduce");
+    if (team->halving_count != 1 || team->round != 0)
+        note_error(pe, "a reduction of one piece is not halved", 0);
+    quoit_coll_reduce(team, to, from, SIDE_BYTES / 8, sizeof(double), add_doubles, "reduce");
+    if (team->halving_count != 1 || team->round == 0)
+        note_error(pe, "a reduction of too many pieces is halved", 0);
+    leave_team(pe, &world);
 }
 
 static void *run_pe(void *arg)
@@ -734,6 +757,9 @@ static void test_hosts_that_are_no_neighbours(void **state)
                                .size_log_max = 17,
                                .run = run_halving,
                                .is_network = true});
+    for (uint32_t host_count = 8; host_count <= 12; host_count += 4)
+        run_play((struct play){
+            .host_count = host_count, .pe_count = host_count, .run = run_small_pieces, .is_network = true});
     run_play((struct play){
         .host_count = 7, .pe_count = 15, .step_count = 40, .size_log_max = 17, .is_network = true});
 }

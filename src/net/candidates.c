@@ -46,6 +46,7 @@ uint32_t quoit_net_survey_candidates(const struct quoit_net_candidate *candidate
 void quoit_net_say_usable(struct quoit_net_choice *choice, const char *address, bool is_loopback)
 {
     choice->is_usable = true;
+    choice->is_loopback = is_loopback;
     snprintf(choice->reason, sizeof choice->reason, "%s%s%s", address[0] ? "address " : "", address,
              is_loopback ? ", this machine alone" : "");
 }

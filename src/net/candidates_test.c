@@ -75,6 +75,10 @@ static void test_interfaces(void **state)
         skip(); /* it is down here */
     assert_true(quoit_interface_find("lo", &one));
     assert_true(one.is_loopback);
+    assert_true(quoit_interface_is(&one, "lo"));
+    assert_true(quoit_interface_is(&one, one.text));
+    assert_false(quoit_interface_is(&one, "l"));
+    assert_false(quoit_interface_is(&one, "127"));
     assert_false(one.is_virtual);
     quoit_interface_look(&one);
     assert_true(one.is_virtual);
@@ -88,8 +92,10 @@ static void test_reasons(void **state)
     (void)state;
     quoit_net_say_usable(&choice, "10.0.0.1", false);
     assert_true(choice.is_usable);
+    assert_false(choice.is_loopback);
     assert_string_equal(choice.reason, "address 10.0.0.1");
     quoit_net_say_usable(&choice, "::1", true);
+    assert_true(choice.is_loopback);
     assert_string_equal(choice.reason, "address ::1, this machine alone");
     quoit_net_say_usable(&choice, "", false);
     assert_string_equal(choice.reason, "");

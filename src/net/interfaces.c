@@ -77,6 +77,11 @@ bool quoit_interface_find(const char *name, struct quoit_interface *interface_ou
     return interface;
 }
 
+bool quoit_interface_is(const struct quoit_interface *interface, const char *device)
+{
+    return strcmp(interface->name, device) == 0 || strcmp(interface->text, device) == 0;
+}
+
 uint32_t quoit_interface_cost(const struct quoit_interface *interface)
 {
     uint32_t kind = (interface->is_loopback ? 4u : 0) + (interface->address.ss_family == AF_INET6 ? 2u : 0) +

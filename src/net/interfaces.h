@@ -27,6 +27,8 @@ struct quoit_interface {
 uint32_t quoit_interfaces_list(struct quoit_interface interfaces_out[QUOIT_INTERFACES_MAX]);
 /* False: none of that name is up and has an address. */
 bool quoit_interface_find(const char *name, struct quoit_interface *interface_out);
+/* Whether a user who names a device, by its name or address, means this one. */
+bool quoit_interface_is(const struct quoit_interface *interface, const char *device);
 /* Two looks into /sys, for who has to choose. */
 void quoit_interface_look(struct quoit_interface *interface);
 /* Smaller is better: other machines before this one alone, IPv4 before IPv6, adapters before what is virtual, then by

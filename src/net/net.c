@@ -496,6 +496,15 @@ static enum quoit_status register_memory(struct quoit_net *net, char problem[QUO
     return QUOIT_OK;
 }
 
+/* Whether the end is on the loopback device, and the best network of the driver is not: other machines, which that one
+ * may reach, would wait in vain. */
+static bool is_cut_off(const struct quoit_net *net, const struct quoit_net_driver_config *own)
+{
+    struct quoit_net_choice best;
+    return net->end->choice.is_loopback && net->driver->survey(own->provider, own->device, &best, 1) == 1 &&
+           !best.is_loopback;
+}
+
 /* The best network of the driver that opens and registers the memory. None does: the status and problem of the best. */
 static enum quoit_status open_best(struct quoit_net *net, struct quoit_net_driver_config *own,
                                    char problem[QUOIT_NET_PROBLEM_BYTES])
@@ -504,6 +513,10 @@ static enum quoit_status open_best(struct quoit_net *net, struct quoit_net_drive
     for (own->skip_count = 0;; own->skip_count++) {
         char more[QUOIT_NET_PROBLEM_BYTES] = "";
         enum quoit_status status = net->driver->open(own, &net->end, more);
+        if (status == QUOIT_OK && own->skip_count > 0 && is_cut_off(net, own)) {
+            net->driver->close(net->end);
+            return first;
+        }
         if (status == QUOIT_OK)
             status = register_memory(net, more);
         if (status == QUOIT_OK)

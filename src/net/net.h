@@ -94,6 +94,7 @@ struct quoit_net_choice {
     char device[QUOIT_NET_NAME_BYTES];    /* "eth0", "mlx5_0" */
     char reason[QUOIT_NET_PROBLEM_BYTES]; /* why this one, or why not */
     bool is_usable;
+    bool is_loopback; /* it reaches this machine alone */
 };
 
 struct quoit_net_config {
@@ -109,7 +110,7 @@ struct quoit_net_config {
     uint64_t lost_limit_ns;  /* 0: QUOIT_NET_LOST_LIMIT_NS */
     uint64_t start_limit_ns; /* for the others to connect too; less than lost_limit_ns: that */
     /* What others may put to and get from; it stays mapped until the end is closed. A network that does not register it
-     * is passed over. NULL: nothing. */
+     * is passed over, but never for the loopback device. NULL: nothing. */
     void *memory;
     uint64_t memory_bytes;
     void (*on_done)(void *arg, uint32_t host, uint64_t cookie, enum quoit_status status);

@@ -44,7 +44,6 @@ struct quoit_invitation {
     uint32_t from;
     struct quoit_wire_address address;
     uint8_t token[QUOIT_SOCKETS_TOKEN_BYTES];
-    uint32_t zero;
 };
 
 enum quoit_socket_state {

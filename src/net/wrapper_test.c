@@ -3,8 +3,9 @@
  * once, and a host whose messages are lost or come twice breaks; a host that breaks while another one is lost is lost
  * too; one that has not spoken yet has the time of a start; an end that was held up accuses nobody for that, and one
  * that is held up again and again still finds a dead host. Of several networks the best one that opens and registers
- * the memory is taken. A guest asks for nothing before a host that must know it does, and one that comes again takes the
- * place of the first. Method: ends on a driver of this file, which keeps what is sent and reports what the test says. */
+ * the memory is taken, but never the loopback device in place of one that failed. A guest asks for nothing before a host
+ * that must know it does, and one that comes again takes the place of the first. Method: ends on a driver of this file,
+ * which keeps what is sent and reports what the test says. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,6 +60,7 @@ static struct fake *last_fake; /* quoit_net_open() returns no end of a driver */
 /* Of the networks of the driver, best first; and how many ends there are. */
 static struct {
     enum quoit_status open_statuses[NETWORK_COUNT], reg_statuses[NETWORK_COUNT];
+    uint32_t loopback_mask;
     uint32_t live_count;
     bool knows_guests;
 } networks;
@@ -66,8 +68,9 @@ static struct {
 static uint32_t fake_survey(const char *provider, const char *device, struct quoit_net_choice *choices_out,
                             uint32_t max_count)
 {
-    (void)provider, (void)device, (void)choices_out, (void)max_count;
-    return 0;
+    (void)provider, (void)device, (void)max_count;
+    choices_out[0] = (struct quoit_net_choice){.is_usable = true, .is_loopback = (networks.loopback_mask & 1) != 0};
+    return 1;
 }
 
 static enum quoit_status fake_open(const struct quoit_net_driver_config *config, struct quoit_net_end **end_out,
@@ -84,6 +87,7 @@ static enum quoit_status fake_open(const struct quoit_net_driver_config *config,
     last_fake->events = config->events;
     last_fake->index = config->skip_count;
     snprintf(last_fake->end.choice.provider, sizeof last_fake->end.choice.provider, "number %u", config->skip_count);
+    last_fake->end.choice.is_loopback = (networks.loopback_mask >> config->skip_count & 1) != 0;
     last_fake->end.limits = (struct quoit_net_limits){.message_bytes = MESSAGE_BYTES,
                                                       .alignment = 1,
                                                       .transfer_bytes = 1 << 20,
@@ -281,6 +285,7 @@ static void test_which_network_is_taken(void **state)
 {
     static const struct {
         enum quoit_status opens[NETWORK_COUNT], regs[NETWORK_COUNT], status;
+        uint32_t loopback_mask;
         const char *provider; /* NULL: none is taken, */
         const char *problem;  /* for this reason */
     } cases[] = {
@@ -293,6 +298,12 @@ static void test_which_network_is_taken(void **state)
         {.opens = {QUOIT_SYSTEM, QUOIT_SYSTEM, QUOIT_UNSUPPORTED},
          .status = QUOIT_SYSTEM,
          .problem = "network 0 does not open"},
+        {.opens = {QUOIT_SYSTEM, QUOIT_SYSTEM},
+         .loopback_mask = 4,
+         .status = QUOIT_SYSTEM,
+         .problem = "network 0 does not open"},
+        {.loopback_mask = 7, .provider = "number 0"},
+        {.opens = {QUOIT_SYSTEM}, .loopback_mask = 7, .provider = "number 1"},
     };
     static char memory[1 << 20];
     (void)state;
@@ -307,6 +318,7 @@ static void test_which_network_is_taken(void **state)
         struct quoit_net *net = NULL;
         memcpy(networks.open_statuses, cases[i].opens, sizeof cases[i].opens);
         memcpy(networks.reg_statuses, cases[i].regs, sizeof cases[i].regs);
+        networks.loopback_mask = cases[i].loopback_mask;
         assert_int_equal(quoit_net_open(&config, &net, problem), cases[i].status);
         assert_int_equal(networks.live_count, cases[i].provider != NULL);
         if (cases[i].provider) {

@@ -35,12 +35,6 @@ struct window {
 
 /* Choosing */
 
-static bool is_wanted(const struct quoit_interface *interface, const char *provider, const char *device)
-{
-    return (!provider || strcmp(provider, "tcp") == 0) &&
-           (!device || strcmp(interface->name, device) == 0 || strcmp(interface->text, device) == 0);
-}
-
 /* One for each interface. */
 static uint32_t list(const char *provider, const char *device,
                      struct quoit_interface interfaces_out[QUOIT_INTERFACES_MAX],
@@ -54,7 +48,7 @@ static uint32_t list(const char *provider, const char *device,
         candidates_out[i] = (struct quoit_net_candidate){.choice = {.driver = "tcp", .provider = "tcp"},
                                                          .cost = quoit_interface_cost(interface)};
         memcpy(choice->device, interface->name, sizeof interface->name);
-        if (is_wanted(interface, provider, device))
+        if ((!provider || strcmp(provider, "tcp") == 0) && (!device || quoit_interface_is(interface, device)))
             quoit_net_say_usable(choice, interface->text, interface->is_loopback);
         else
             quoit_net_say_unusable(choice, provider, device);

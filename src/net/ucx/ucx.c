@@ -123,7 +123,7 @@ static uint32_t list(const char *provider, const char *wanted, struct device dev
             .cost = rank * QUOIT_INTERFACE_COSTS + quoit_interface_cost(&device->interface)};
         snprintf(choice->provider, sizeof choice->provider, "%s", device->transport);
         snprintf(choice->device, sizeof choice->device, "%s", device->name);
-        bool is_device = !wanted || strcmp(device->name, wanted) == 0 || strcmp(device->interface.text, wanted) == 0;
+        bool is_device = !wanted || strcmp(device->name, wanted) == 0 || quoit_interface_is(&device->interface, wanted);
         if (is_device && (provider ? strcmp(device->transport, provider) == 0 : rank < RANK_COUNT))
             quoit_net_say_usable(choice, device->interface.text, device->interface.is_loopback);
         else
