@@ -19,7 +19,7 @@
 
 #include "net/net.h"
 
-#define QUOIT_NET_DRIVER_VERSION 8 /* of this header; others are refused */
+#define QUOIT_NET_DRIVER_VERSION 9 /* of this header; others are refused */
 
 /* A message may be reported before others of its host that were sent earlier, as long as it is less than so many ahead
  * of the first of them. */
