@@ -14,7 +14,7 @@
 
 #include "base/prng.h"
 #include "env/clock.h"
-#include "net/driver.h"
+#include "net/driver_rig.h"
 
 #define HOSTS_MAX     100u
 #define MESSAGE_BYTES 128u
@@ -79,46 +79,6 @@ static void fake_close(struct quoit_net_end *end)
     free(end);
 }
 
-static uint32_t fake_survey(const char *provider, const char *device, struct quoit_net_choice *choices_out,
-                            uint32_t max_count)
-{
-    (void)provider, (void)device, (void)choices_out, (void)max_count;
-    return 0;
-}
-
-static enum quoit_status fake_connect(struct quoit_net_end *end, uint32_t host, const struct quoit_net_address *address)
-{
-    (void)end, (void)host, (void)address;
-    return QUOIT_OK;
-}
-
-static enum quoit_status fake_reg(struct quoit_net_end *end, void *memory, uint64_t bytes,
-                                  struct quoit_net_key *key_out, void **region_out)
-{
-    (void)end, (void)memory, (void)bytes, (void)key_out, (void)region_out;
-    return QUOIT_UNSUPPORTED;
-}
-
-static void fake_release(struct quoit_net_end *end, void *object)
-{
-    (void)end, (void)object;
-}
-
-static enum quoit_status fake_attach(struct quoit_net_end *end, uint32_t host, const struct quoit_net_key *key,
-                                     void **window_out)
-{
-    (void)end, (void)host, (void)key;
-    *window_out = NULL;
-    return QUOIT_OK;
-}
-
-/* Begins and never ends. */
-static enum quoit_status fake_transfer(struct quoit_net_end *end, const struct quoit_net_transfer *transfer)
-{
-    (void)end, (void)transfer;
-    return QUOIT_OK;
-}
-
 static void *fake_send_buffer(struct quoit_net_end *end)
 {
     return ((struct fake *)end)->buffer;
@@ -153,65 +113,6 @@ static uint32_t fake_progress(struct quoit_net_end *end)
         free(letter);
     }
     return count;
-}
-
-static void fake_abandon(struct quoit_net_end *end, uint32_t host)
-{
-    (void)end, (void)host;
-}
-
-static int fake_wait_fd(const struct quoit_net_end *end)
-{
-    (void)end;
-    return -1;
-}
-
-static bool fake_arm(struct quoit_net_end *end)
-{
-    (void)end;
-    return true;
-}
-
-const struct quoit_net_driver *quoit_net_driver_open(const char *name, char problem[QUOIT_NET_PROBLEM_BYTES])
-{
-    static const struct quoit_net_driver driver = {
-        .version = QUOIT_NET_DRIVER_VERSION,
-        .name = "fake",
-        .library = "none",
-        .survey = fake_survey,
-        .open = fake_open,
-        .close = fake_close,
-        .connect = fake_connect,
-        .reg = fake_reg,
-        .unreg = fake_release,
-        .attach = fake_attach,
-        .detach = fake_release,
-        .put = fake_transfer,
-        .get = fake_transfer,
-        .send_buffer = fake_send_buffer,
-        .send = fake_send,
-        .progress = fake_progress,
-        .abandon = fake_abandon,
-        .wait_fd = fake_wait_fd,
-        .arm = fake_arm,
-    };
-    (void)name, (void)problem;
-    return &driver;
-}
-
-const char *quoit_net_driver_name(uint32_t index)
-{
-    return index == 0 ? "fake" : NULL;
-}
-
-void quoit_net_keep_signals(struct quoit_net_signals *signals_out)
-{
-    (void)signals_out;
-}
-
-void quoit_net_restore_signals(const struct quoit_net_signals *signals)
-{
-    (void)signals;
 }
 
 static uint32_t own_of(const void *arg)
@@ -414,6 +315,11 @@ static void test_a_host_that_is_awaited(void **state)
 
 int main(void)
 {
+    fake_driver.open = fake_open;
+    fake_driver.close = fake_close;
+    fake_driver.send_buffer = fake_send_buffer;
+    fake_driver.send = fake_send;
+    fake_driver.progress = fake_progress;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_few_speak_to_each_other),    cmocka_unit_test(test_who_dies_is_lost_at_all),
         cmocka_unit_test(test_who_dies_with_its_watchers), cmocka_unit_test(test_a_pair_that_is_cut),

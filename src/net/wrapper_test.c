@@ -17,7 +17,7 @@
 
 #include "base/prng.h"
 #include "env/clock.h"
-#include "net/driver.h"
+#include "net/driver_rig.h"
 
 #define HOST_COUNT    4u
 #define MESSAGE_BYTES 512u
@@ -65,8 +65,8 @@ static struct {
     bool knows_guests;
 } networks;
 
-static uint32_t fake_survey(const char *provider, const char *device, struct quoit_net_choice *choices_out,
-                            uint32_t max_count)
+static uint32_t survey(const char *provider, const char *device, struct quoit_net_choice *choices_out,
+                       uint32_t max_count)
 {
     (void)provider, (void)device, (void)max_count;
     choices_out[0] = (struct quoit_net_choice){.is_usable = true, .is_loopback = (networks.loopback_mask & 1) != 0};
@@ -103,35 +103,22 @@ static void fake_close(struct quoit_net_end *end)
     free(end);
 }
 
-static enum quoit_status fake_connect(struct quoit_net_end *end, uint32_t host, const struct quoit_net_address *address)
+static enum quoit_status note_connect(struct quoit_net_end *end, uint32_t host, const struct quoit_net_address *address)
 {
     (void)address;
     ((struct fake *)end)->connected_mask |= 1u << host;
     return QUOIT_OK;
 }
 
-static enum quoit_status fake_reg(struct quoit_net_end *end, void *memory, uint64_t bytes,
-                                  struct quoit_net_key *key_out, void **region_out)
+static enum quoit_status answer_reg(struct quoit_net_end *end, void *memory, uint64_t bytes,
+                                    struct quoit_net_key *key_out, void **region_out)
 {
     (void)bytes, (void)key_out;
     *region_out = memory;
     return networks.reg_statuses[((const struct fake *)end)->index];
 }
 
-static void fake_unreg(struct quoit_net_end *end, void *region)
-{
-    (void)end, (void)region;
-}
-
-static enum quoit_status fake_attach(struct quoit_net_end *end, uint32_t host, const struct quoit_net_key *key,
-                                     void **window_out)
-{
-    (void)end, (void)host, (void)key;
-    *window_out = NULL;
-    return QUOIT_OK;
-}
-
-static enum quoit_status fake_transfer(struct quoit_net_end *end, const struct quoit_net_transfer *transfer)
+static enum quoit_status refuse_transfer(struct quoit_net_end *end, const struct quoit_net_transfer *transfer)
 {
     (void)transfer;
     ((struct fake *)end)->transfer_count++;
@@ -171,63 +158,9 @@ static uint32_t fake_progress(struct quoit_net_end *end)
     return 1;
 }
 
-static void fake_abandon(struct quoit_net_end *end, uint32_t host)
+static void note_abandon(struct quoit_net_end *end, uint32_t host)
 {
     ((struct fake *)end)->connected_mask &= ~(1u << host);
-}
-
-static int fake_wait_fd(const struct quoit_net_end *end)
-{
-    (void)end;
-    return -1;
-}
-
-static bool fake_arm(struct quoit_net_end *end)
-{
-    (void)end;
-    return true;
-}
-
-const struct quoit_net_driver *quoit_net_driver_open(const char *name, char problem[QUOIT_NET_PROBLEM_BYTES])
-{
-    static const struct quoit_net_driver driver = {
-        .version = QUOIT_NET_DRIVER_VERSION,
-        .name = "fake",
-        .library = "none",
-        .survey = fake_survey,
-        .open = fake_open,
-        .close = fake_close,
-        .connect = fake_connect,
-        .reg = fake_reg,
-        .unreg = fake_unreg,
-        .attach = fake_attach,
-        .detach = fake_unreg,
-        .put = fake_transfer,
-        .get = fake_transfer,
-        .send_buffer = fake_send_buffer,
-        .send = fake_send,
-        .progress = fake_progress,
-        .abandon = fake_abandon,
-        .wait_fd = fake_wait_fd,
-        .arm = fake_arm,
-    };
-    (void)name, (void)problem;
-    return &driver;
-}
-
-const char *quoit_net_driver_name(uint32_t index)
-{
-    return index == 0 ? "fake" : NULL;
-}
-
-void quoit_net_keep_signals(struct quoit_net_signals *signals_out)
-{
-    (void)signals_out;
-}
-
-void quoit_net_restore_signals(const struct quoit_net_signals *signals)
-{
-    (void)signals;
 }
 
 static void on_done(void *arg, uint32_t host, uint64_t cookie, enum quoit_status status)
@@ -705,6 +638,16 @@ static void test_a_message_that_comes_twice(void **state)
 
 int main(void)
 {
+    fake_driver.survey = survey;
+    fake_driver.open = fake_open;
+    fake_driver.close = fake_close;
+    fake_driver.connect = note_connect;
+    fake_driver.reg = answer_reg;
+    fake_driver.put = fake_driver.get = refuse_transfer;
+    fake_driver.send_buffer = fake_send_buffer;
+    fake_driver.send = fake_send;
+    fake_driver.progress = fake_progress;
+    fake_driver.abandon = note_abandon;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_messages_in_any_order),
         cmocka_unit_test(test_a_message_that_is_missing),

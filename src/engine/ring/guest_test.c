@@ -2,22 +2,19 @@
 /* Aim: what a PE puts and gets over its own end of a network, and what not: nothing that could change an order, leave a
  * waiting PE asleep, or be lost. Method: one PE of a job over a network; the test is the network and the proxy, records
  * what it is given, and finishes operations when it likes. */
-#include "engine/ring/channel.h"
 #include "engine/ring/guest.h"
+#include "engine/ring/pe_rig.h"
 
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#define HOST_COUNT    3u
-#define PE_COUNT      6u
 #define OPERATION_MAX 64u
 #define TAG           0x1234u
 #define OPENING_NS    40000000u
@@ -35,14 +32,9 @@ struct quoit_net_window {
     uint32_t host;
 };
 
+static struct pe_rig rig;
+
 static struct {
-    struct quoit_layout layout;
-    struct quoit_self self;
-    struct quoit_engine *engine;
-    struct quoit_context context, other_context;
-    struct quoit_peer peers[PE_COUNT];
-    char *memory;
-    uint64_t heap;
     /* The network. */
     struct quoit_net_config config;
     struct quoit_net_window windows[HOST_COUNT];
@@ -182,7 +174,7 @@ uint32_t quoit_net_progress(struct quoit_net *net)
 
 static void tell_contacts(bool is_rdma, bool takes_guests)
 {
-    struct quoit_contacts *contacts = quoit_memory_contacts(&test.layout, test.memory);
+    struct quoit_contacts *contacts = quoit_memory_contacts(&rig.layout, rig.memory);
     *contacts = (struct quoit_contacts){
         .tag = TAG, .lost_limit_ns = 1, .opening_ns = OPENING_NS, .is_rdma = is_rdma, .takes_guests = takes_guests, .is_told = true};
     for (uint32_t host = 0; host < HOST_COUNT; host++)
@@ -192,33 +184,10 @@ static void tell_contacts(bool is_rdma, bool takes_guests)
 
 static void open_with(enum quoit_guest_use use, bool is_rdma, bool takes_guests)
 {
-    const struct quoit_job_config job = {.host_count = HOST_COUNT,
-                                         .pe_count = PE_COUNT,
-                                         .lane_count = 1,
-                                         .slot_count = 2,
-                                         .chunk_bytes = 2 * QUOIT_MANY_BYTES_MAX,
-                                         .protocol = QUOIT_PROTOCOL_NETWORK,
-                                         .has_loopback = true,
-                                         .heap_bytes = 65536};
-    const struct quoit_port_config no_ports[QUOIT_SIDE_COUNT] = {0};
     memset(&test, 0, sizeof test);
-    assert_int_equal(quoit_layout_make(&job, 0, &test.layout), QUOIT_OK);
-    test.heap = test.layout.segment_heap;
-    test.memory =
-        mmap(NULL, test.layout.total_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    assert_ptr_not_equal(test.memory, MAP_FAILED);
+    pe_rig_map(&rig, 2 * QUOIT_MANY_BYTES_MAX, true);
     tell_contacts(is_rdma, takes_guests);
-    quoit_self_init(&test.self, &test.layout, test.memory, 0, quoit_wait_policy_for(1, 1));
-    assert_int_equal(quoit_engine_ring_open(&test.self, no_ports, use, &test.engine), QUOIT_OK);
-    test.self.engines[test.self.engine_count++] = test.engine;
-    for (uint32_t pe = 0; pe < PE_COUNT; pe++) {
-        uint32_t host = quoit_job_config_host_of_pe(&job, pe);
-        test.peers[pe] = (struct quoit_peer){.engine = test.engine,
-                                             .pe = pe,
-                                             .host = (uint16_t)host,
-                                             .local = (uint16_t)(pe - quoit_job_config_first_pe(&job, host))};
-        assert_true(test.engine->ops->connect(test.engine, &test.peers[pe]));
-    }
+    pe_rig_open(&rig, use);
 }
 
 /* Over RDMA, and proxies take no frames. */
@@ -240,32 +209,27 @@ static int open_frames(void **state)
 static int close_test(void **state)
 {
     (void)state;
-    test.engine->ops->close(test.engine);
+    pe_rig_close(&rig);
     assert_int_equal(test.is_closed, test.open_count != 0 && test.open_status == QUOIT_OK);
-    munmap(test.memory, test.layout.total_bytes);
     return 0;
-}
-
-static struct quoit_channel *channel(void)
-{
-    return quoit_memory_channel(&test.layout, test.memory, 0, 0);
 }
 
 static uint32_t request_count(void)
 {
-    return atomic_load(&channel()->submit_tail);
+    return atomic_load(&pe_rig_channel(&rig)->submit_tail);
 }
 
 static const struct quoit_frame *request(uint32_t number)
 {
     assert_in_range(number, 0, request_count() - 1);
-    return &channel()->requests[channel()->submit[number % QUOIT_REQUESTS_A_CHANNEL]].frame;
+    struct quoit_channel *channel = pe_rig_channel(&rig);
+    return &channel->requests[channel->submit[number % QUOIT_REQUESTS_A_CHANNEL]].frame;
 }
 
 /* As the proxy says that all requests are executed. */
 static void execute_requests(void)
 {
-    struct quoit_channel *shared = channel();
+    struct quoit_channel *shared = pe_rig_channel(&rig);
     for (uint32_t tail = atomic_load(&shared->complete_tail); tail != request_count(); tail++) {
         shared->complete[tail % QUOIT_REQUESTS_A_CHANNEL] = shared->submit[tail % QUOIT_REQUESTS_A_CHANNEL];
         atomic_store(&shared->complete_tail, tail + 1);
@@ -274,20 +238,20 @@ static void execute_requests(void)
 
 static void put_at(struct quoit_context *context, uint32_t pe, uint64_t offset, const void *source, size_t bytes)
 {
-    test.engine->ops->put(context, &test.peers[pe], offset, source, bytes, false);
+    rig.engine->ops->put(context, &rig.peers[pe], offset, source, bytes, false);
 }
 
 static void put(uint32_t pe)
 {
     const uint64_t word = 7;
-    put_at(&test.context, pe, test.heap, &word, sizeof word);
+    put_at(&rig.context, pe, rig.heap, &word, sizeof word);
 }
 
 static void a_lone_put_goes_by_itself(void **state)
 {
     (void)state;
     uint64_t word = 0x0123456789abcdef;
-    put_at(&test.context, 5, test.heap + 24, &word, sizeof word);
+    put_at(&rig.context, 5, rig.heap + 24, &word, sizeof word);
     word = 0;
     assert_int_equal(test.operation_count, 1);
     assert_int_equal(request_count(), 0);
@@ -295,7 +259,7 @@ static void a_lone_put_goes_by_itself(void **state)
     const uint64_t sent = 0x0123456789abcdef;
     assert_true(operation->is_put);
     assert_int_equal(operation->host, 2);
-    assert_int_equal(operation->offset, SEGMENTS(2) + test.layout.segment_stride + test.heap + 24);
+    assert_int_equal(operation->offset, SEGMENTS(2) + rig.layout.segment_stride + rig.heap + 24);
     assert_int_equal(operation->bytes, sizeof word);
     assert_memory_equal(operation->local, &sent, sizeof sent);
     assert_true((char *)operation->local >= (char *)test.config.memory);
@@ -329,7 +293,7 @@ static void of_a_row_the_others_share_requests(void **state)
     assert_int_equal(request_count(), 1);
     assert_int_equal(request(0)->kind, QUOIT_FRAME_PUT_MANY);
     const uint64_t word = 1;
-    put_at(&test.other_context, 3, test.heap, &word, sizeof word);
+    put_at(&rig.other_context, 3, rig.heap, &word, sizeof word);
     assert_int_equal(test.operation_count, 2);
     assert_int_equal(test.connect_count, 1);
 }
@@ -339,9 +303,9 @@ static void the_ends_open_and_connect_with_their_first_operation(void **state)
     (void)state;
     assert_int_equal(test.open_count, 0);
     put(2);
-    test.engine->ops->quiet(test.engine, &test.context);
+    rig.engine->ops->quiet(rig.engine, &rig.context);
     put(3);
-    test.engine->ops->quiet(test.engine, &test.context);
+    rig.engine->ops->quiet(rig.engine, &rig.context);
     assert_int_equal(test.open_count, 1);
     assert_int_equal(test.connect_count, 1);
     put(4);
@@ -355,11 +319,11 @@ static void quiet_and_fence_wait_until_it_has_arrived(void **state)
     (void)state;
     put(2);
     test.idle_count = 3;
-    test.engine->ops->fence(test.engine, &test.context);
+    rig.engine->ops->fence(rig.engine, &rig.context);
     assert_int_equal(test.done_count, 1);
     put(2);
     test.idle_count = 3;
-    test.engine->ops->quiet(test.engine, &test.context);
+    rig.engine->ops->quiet(rig.engine, &rig.context);
     assert_int_equal(test.done_count, 2);
     assert_int_equal(test.operation_count, 2);
     assert_int_equal(test.idle_count, 0);
@@ -368,11 +332,11 @@ static void quiet_and_fence_wait_until_it_has_arrived(void **state)
 /* Collectives put, then signal, without a fence. */
 static void a_signal_waits(void **state)
 {
-    const struct quoit_signal signal = {.offset = test.layout.segment_heap, .value = 1, .op = QUOIT_AMO_SET};
+    const struct quoit_signal signal = {.offset = rig.layout.segment_heap, .value = 1, .op = QUOIT_AMO_SET};
     (void)state;
     put(2);
     test.idle_count = 3;
-    test.engine->ops->put_signal(&test.context, &test.peers[2], 0, NULL, 0, &signal, false);
+    rig.engine->ops->put_signal(&rig.context, &rig.peers[2], 0, NULL, 0, &signal, false);
     assert_int_equal(test.idle_count, 0);
     assert_int_equal(test.done_count, 1);
 }
@@ -383,13 +347,13 @@ static void none_passes_requests_before_a_fence(void **state)
     put(2);
     put(2);
     assert_int_equal(request_count(), 1);
-    test.engine->ops->fence(test.engine, &test.context);
+    rig.engine->ops->fence(rig.engine, &rig.context);
     uint32_t count = request_count();
     put(2);
     assert_int_equal(test.operation_count, 1);
     assert_int_equal(request_count(), count + 1);
     execute_requests();
-    test.engine->ops->quiet(test.engine, &test.context);
+    rig.engine->ops->quiet(rig.engine, &rig.context);
     put(2);
     assert_int_equal(test.operation_count, 2);
 }
@@ -399,12 +363,12 @@ static void workspaces_and_large_puts_go_through_the_proxy(void **state)
     (void)state;
     static const char bytes[8192];
     const uint64_t word = 1;
-    put_at(&test.context, 2, test.layout.segment_data - 8, &word, sizeof word);
-    put_at(&test.context, 2, test.heap, bytes, sizeof bytes);
+    put_at(&rig.context, 2, rig.layout.segment_data - 8, &word, sizeof word);
+    put_at(&rig.context, 2, rig.heap, bytes, sizeof bytes);
     assert_int_equal(test.operation_count, 0);
     assert_in_range(request_count(), 2, QUOIT_REQUESTS_A_CHANNEL);
     execute_requests();
-    put_at(&test.context, 2, test.layout.segment_data, &word, sizeof word);
+    put_at(&rig.context, 2, rig.layout.segment_data, &word, sizeof word);
     assert_int_equal(test.operation_count, 1);
 }
 
@@ -414,30 +378,30 @@ static void a_wake_names_what_was_put(void **state)
     (void)state;
     put(3);
     assert_int_equal(request_count(), 0);
-    test.engine->ops->quiet(test.engine, &test.context);
+    rig.engine->ops->quiet(rig.engine, &rig.context);
     assert_int_equal(request_count(), 1);
     assert_int_equal(request(0)->kind, QUOIT_FRAME_PUT);
     assert_int_equal(request(0)->flags, QUOIT_FRAME_LANDED);
     assert_int_equal(request(0)->dest_host, 1);
     assert_int_equal(request(0)->dest_pe, 1);
-    assert_int_equal(request(0)->offset, test.heap);
+    assert_int_equal(request(0)->offset, rig.heap);
     assert_int_equal(request(0)->bytes, 8);
     execute_requests();
     const char three[3] = {0};
-    put_at(&test.context, 3, test.heap + 100, three, sizeof three);
+    put_at(&rig.context, 3, rig.heap + 100, three, sizeof three);
     test.idle_count = 1;
-    test.engine->ops->quiet(test.engine, &test.context);
+    rig.engine->ops->quiet(rig.engine, &rig.context);
     execute_requests();
     if (request_count() == 1) { /* it waits, unless this machine was held up */
-        struct quoit_ring_engine *ring = (struct quoit_ring_engine *)test.engine;
+        struct quoit_ring_engine *ring = (struct quoit_ring_engine *)rig.engine;
         while (request_count() == 1)
             quoit_guest_progress(ring);
     }
     assert_int_equal(request_count(), 2);
-    assert_int_equal(request(1)->offset, test.heap + 100);
+    assert_int_equal(request(1)->offset, rig.heap + 100);
     assert_int_equal(request(1)->bytes, 3);
     execute_requests();
-    test.engine->ops->quiet(test.engine, NULL);
+    rig.engine->ops->quiet(rig.engine, NULL);
 }
 
 static void what_it_cannot_do_the_proxy_does(void **state)
@@ -453,14 +417,14 @@ static void what_it_cannot_do_the_proxy_does(void **state)
     assert_int_equal(request_count(), 2);
     test.begin_status = QUOIT_OK;
     execute_requests();
-    test.engine->ops->quiet(test.engine, &test.context);
+    rig.engine->ops->quiet(rig.engine, &rig.context);
     test.config.on_lost(test.config.arg, 1, QUOIT_GONE);
     put(2);
     assert_int_equal(test.operation_count, 0);
     assert_int_equal(request_count(), 3);
     execute_requests();
     uint64_t word;
-    assert_false(quoit_guest_get(&test.context, &test.peers[2], &word, test.heap, sizeof word));
+    assert_false(quoit_guest_get(&rig.context, &rig.peers[2], &word, rig.heap, sizeof word));
     put(4);
     assert_int_equal(test.operation_count, 1);
 }
@@ -494,13 +458,13 @@ static void a_get_returns_with_the_data(void **state)
     put(2); /* opens the end */
     test.found = 0xfedcba9876543210;
     test.idle_count = 3;
-    test.engine->ops->get(&test.context, &test.peers[4], &word, test.heap + 8, sizeof word, false);
+    rig.engine->ops->get(&rig.context, &rig.peers[4], &word, rig.heap + 8, sizeof word, false);
     assert_int_equal(word, 0xfedcba9876543210);
     assert_false(test.operations[1].is_put);
-    assert_int_equal(test.operations[1].offset, SEGMENTS(2) + test.heap + 8);
+    assert_int_equal(test.operations[1].offset, SEGMENTS(2) + rig.heap + 8);
     test.done_status = QUOIT_GONE;
     for (uint32_t i = 0; i < MANY; i++) { /* none keeps its place */
-        assert_false(quoit_guest_get(&test.context, &test.peers[4], &word, test.heap, sizeof word));
+        assert_false(quoit_guest_get(&rig.context, &rig.peers[4], &word, rig.heap, sizeof word));
         assert_int_equal(test.operation_count, 3 + i);
     }
     assert_int_equal(word, 0xfedcba9876543210);
@@ -508,22 +472,22 @@ static void a_get_returns_with_the_data(void **state)
 
 static void amo(uint32_t pe, enum quoit_amo op, uint64_t operand, uint64_t *result_out, bool is_nbi)
 {
-    const struct quoit_atomic atomic = {.op = op, .size = 8, .offset = test.heap + 16, .operand = operand};
-    test.engine->ops->amo(&test.context, &test.peers[pe], &atomic, result_out, is_nbi);
+    const struct quoit_atomic atomic = {.op = op, .size = 8, .offset = rig.heap + 16, .operand = operand};
+    rig.engine->ops->amo(&rig.context, &rig.peers[pe], &atomic, result_out, is_nbi);
 }
 
 static void put_signal(uint32_t pe, const void *source, size_t bytes)
 {
-    const struct quoit_signal signal = {.offset = test.heap + 8, .value = 3, .op = QUOIT_AMO_ADD};
-    test.engine->ops->put_signal(&test.context, &test.peers[pe], test.heap + 64, source, bytes, &signal, false);
+    const struct quoit_signal signal = {.offset = rig.heap + 8, .value = 3, .op = QUOIT_AMO_ADD};
+    rig.engine->ops->put_signal(&rig.context, &rig.peers[pe], rig.heap + 64, source, bytes, &signal, false);
 }
 
 static void frames_carry_what_the_proxy_executes(void **state)
 {
     (void)state;
     const uint64_t word = 0x1122334455667788;
-    put_at(&test.context, 5, test.heap + 24, &word, 5);
-    test.engine->ops->quiet(test.engine, &test.context);
+    put_at(&rig.context, 5, rig.heap + 24, &word, 5);
+    rig.engine->ops->quiet(rig.engine, &rig.context);
     put_signal(4, &word, sizeof word);
     put_signal(5, NULL, 0);
     assert_int_equal(test.sent[2].bytes, 0);
@@ -536,18 +500,18 @@ static void frames_carry_what_the_proxy_executes(void **state)
     assert_int_equal(frame[0].kind, QUOIT_FRAME_PUT);
     assert_int_equal(frame[0].dest_host, 2);
     assert_int_equal(frame[0].dest_pe, 1);
-    assert_int_equal(frame[0].offset, test.heap + 24);
+    assert_int_equal(frame[0].offset, rig.heap + 24);
     assert_int_equal(frame[0].bytes, 5);
     assert_memory_equal(test.payload[0], "\x88\x77\x66\x55\x44\0\0\0", 8);
     assert_int_equal(frame[1].kind, QUOIT_FRAME_PUT_SIGNAL);
     assert_int_equal(frame[1].op, QUOIT_AMO_ADD);
     assert_int_equal(frame[1].dest_pe, 0);
-    assert_int_equal(frame[1].offset, test.heap + 64);
+    assert_int_equal(frame[1].offset, rig.heap + 64);
     assert_int_equal(frame[1].operand, 3);
-    assert_int_equal(frame[1].operand2, test.heap + 8);
+    assert_int_equal(frame[1].operand2, rig.heap + 8);
     assert_memory_equal(test.payload[1], &word, 8);
     assert_int_equal(frame[2].kind, QUOIT_FRAME_PUT_SIGNAL);
-    assert_int_equal(frame[2].operand2, test.heap + 8);
+    assert_int_equal(frame[2].operand2, rig.heap + 8);
     assert_int_equal(frame[2].operand, 3);
     assert_int_equal(frame[3].kind, QUOIT_FRAME_AMO);
     assert_int_equal(frame[3].op, QUOIT_AMO_XOR);
@@ -582,12 +546,12 @@ static void quiet_waits_for_frames_and_fence_does_not(void **state)
     (void)state;
     amo(4, QUOIT_AMO_ADD, 1, NULL, false);
     test.idle_count = 100;
-    test.engine->ops->fence(test.engine, &test.context);
+    rig.engine->ops->fence(rig.engine, &rig.context);
     assert_in_range(test.idle_count, 1, 100);
     amo(4, QUOIT_AMO_ADD, 1, NULL, false);
     assert_int_equal(test.sent_count, 2); /* in order behind the first */
     test.idle_count = 3;
-    test.engine->ops->quiet(test.engine, &test.context);
+    rig.engine->ops->quiet(rig.engine, &rig.context);
     assert_int_equal(test.responded_count, 2);
 }
 
@@ -602,7 +566,7 @@ static void who_waits_for_signals_asks(void **state)
     assert_int_equal(test.sent[1].flags, QUOIT_FRAME_PATIENT);
     assert_int_equal(test.sent_count, 3);
     test.idle_count = 3;
-    test.engine->ops->quiet(test.engine, &test.context);
+    rig.engine->ops->quiet(rig.engine, &rig.context);
     assert_int_equal(test.sent_count, 5); /* each host once */
     for (uint32_t i = 3; i < 5; i++) {
         assert_int_equal(test.sent[i].kind, QUOIT_FRAME_PUT);
@@ -611,7 +575,7 @@ static void who_waits_for_signals_asks(void **state)
     assert_int_equal(test.sent[3].dest_host + test.sent[4].dest_host, 1 + 2);
     put_signal(4, &word, sizeof word);
     amo(4, QUOIT_AMO_ADD, 1, NULL, false); /* asks itself */
-    test.engine->ops->quiet(test.engine, &test.context);
+    rig.engine->ops->quiet(rig.engine, &rig.context);
     assert_int_equal(test.sent_count, 7);
     assert_int_equal(test.responded_count, 7);
 }
@@ -627,22 +591,22 @@ static void requests_wait_for_frames_that_they_must_not_pass(void **state)
     assert_int_equal(request_count(), 1);
     assert_int_equal(test.responded_count, 0);
     execute_requests();
-    test.engine->ops->quiet(test.engine, &test.context);
+    rig.engine->ops->quiet(rig.engine, &rig.context);
     put(4);
     test.idle_count = 4; /* fence looks once */
-    test.engine->ops->fence(test.engine, &test.context);
+    rig.engine->ops->fence(rig.engine, &rig.context);
     put(4);
     assert_int_equal(request_count(), 2);
     assert_int_equal(test.responded_count, 2);
     execute_requests();
-    test.engine->ops->quiet(test.engine, &test.context);
+    rig.engine->ops->quiet(rig.engine, &rig.context);
     amo(4, QUOIT_AMO_ADD, 1, NULL, false);
     test.idle_count = 3;
     put_signal(4, bytes, sizeof bytes);
     assert_int_equal(test.responded_count, 3);
     execute_requests();
-    quoit_channel_reap((struct quoit_ring_engine *)test.engine); /* or quiet asks for it */
-    test.engine->ops->quiet(test.engine, &test.context);
+    quoit_channel_reap((struct quoit_ring_engine *)rig.engine); /* or quiet asks for it */
+    rig.engine->ops->quiet(rig.engine, &rig.context);
     uint32_t count = request_count();
     for (uint32_t i = 0; i < MANY; i++)
         amo(4, QUOIT_AMO_ADD, 1, NULL, false);
@@ -657,11 +621,11 @@ static void frames_do_not_pass_requests(void **state)
     (void)state;
     static const char bytes[8192];
     uint64_t old;
-    put_at(&test.context, 4, test.heap, bytes, sizeof bytes);
+    put_at(&rig.context, 4, rig.heap, bytes, sizeof bytes);
     uint32_t count = request_count();
     put(4);
     amo(4, QUOIT_AMO_ADD, 1, NULL, false);
-    assert_false(quoit_guest_amo(&test.context, &test.peers[4], &(struct quoit_atomic){.size = 8}, &old));
+    assert_false(quoit_guest_amo(&rig.context, &rig.peers[4], &(struct quoit_atomic){.size = 8}, &old));
     put_signal(4, bytes, 8);
     assert_int_equal(test.sent_count, 0);
     assert_int_equal(request_count(), count + 3);
@@ -674,11 +638,11 @@ static void frames_do_not_pass_requests(void **state)
 static void workspaces_are_left_to_the_proxy(void **state)
 {
     (void)state;
-    const uint64_t word = 1, offset = test.layout.segment_data - 8;
+    const uint64_t word = 1, offset = rig.layout.segment_data - 8;
     const struct quoit_signal signal = {.offset = offset, .value = 3, .op = QUOIT_AMO_SET};
-    put_at(&test.context, 4, offset, &word, sizeof word);
+    put_at(&rig.context, 4, offset, &word, sizeof word);
     execute_requests();
-    test.engine->ops->put_signal(&test.context, &test.peers[4], 0, NULL, 0, &signal, false);
+    rig.engine->ops->put_signal(&rig.context, &rig.peers[4], 0, NULL, 0, &signal, false);
     execute_requests();
     assert_int_equal(test.sent_count, 0);
     assert_int_equal(request_count(), 2);
@@ -691,7 +655,7 @@ static void over_rdma_too(void **state)
     open_with(QUOIT_GUEST_YES, true, true);
     amo(4, QUOIT_AMO_ADD, 1, NULL, false);
     put_signal(4, NULL, 0);
-    test.engine->ops->quiet(test.engine, &test.context);
+    rig.engine->ops->quiet(rig.engine, &rig.context);
     assert_int_equal(test.sent_count, 3); /* the last asks for the signal's acknowledgement */
     put(4);
     assert_int_equal(test.operation_count, 1);
@@ -700,8 +664,8 @@ static void over_rdma_too(void **state)
     assert_int_equal(test.done_count, 1);
     assert_int_equal(test.sent_count, 3);
     execute_requests();
-    quoit_channel_reap((struct quoit_ring_engine *)test.engine);
-    test.engine->ops->quiet(test.engine, NULL);
+    quoit_channel_reap((struct quoit_ring_engine *)rig.engine);
+    rig.engine->ops->quiet(rig.engine, NULL);
     close_test(NULL);
 }
 
@@ -743,10 +707,10 @@ static void what_no_frame_asked_for_ends_the_connection(void **state)
                                         {.kind = QUOIT_FRAME_PUT}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         put(4);
-        test.engine->ops->quiet(test.engine, &test.context);
+        rig.engine->ops->quiet(rig.engine, &rig.context);
         assert_int_equal(test.sent_count, 1);
         put(2);
-        test.engine->ops->quiet(test.engine, &test.context);
+        rig.engine->ops->quiet(rig.engine, &rig.context);
         assert_int_equal(test.sent_count, 2);
         struct quoit_frame frame = wrong[i];
         frame.flow_sequence += frame.flow_sequence; /* one more than was sent */
@@ -769,7 +733,7 @@ static void while_it_connects_the_proxy_does_it(void **state)
     assert_int_equal(request_count(), 2);
     assert_in_range(test.progress_count, 1, 2);
     execute_requests();
-    test.engine->ops->quiet(test.engine, &test.context);
+    rig.engine->ops->quiet(rig.engine, &rig.context);
     test.send_status = QUOIT_OK;
     put(4);
     assert_int_equal(test.sent_count, 1);
@@ -780,20 +744,20 @@ static void by_itself_only_where_it_may_and_for_a_program_that_gains(void **stat
 {
     (void)state;
     open_with(QUOIT_GUEST_AUTO, false, false);
-    assert_ptr_equal(((struct quoit_ring_engine *)test.engine)->guest, NULL);
+    assert_ptr_equal(((struct quoit_ring_engine *)rig.engine)->guest, NULL);
     close_test(NULL);
     open_with(QUOIT_GUEST_NO, true, true);
-    assert_ptr_equal(((struct quoit_ring_engine *)test.engine)->guest, NULL);
+    assert_ptr_equal(((struct quoit_ring_engine *)rig.engine)->guest, NULL);
     close_test(NULL);
     open_with(QUOIT_GUEST_AUTO, false, true);
-    assert_ptr_not_equal(((struct quoit_ring_engine *)test.engine)->guest, NULL);
+    assert_ptr_not_equal(((struct quoit_ring_engine *)rig.engine)->guest, NULL);
     close_test(NULL);
     open_with(QUOIT_GUEST_AUTO, true, false);
     uint32_t count = 0;
     for (; test.open_count == 0 && count < 100000; count++) {
         put(2);
         execute_requests();
-        test.engine->ops->quiet(test.engine, &test.context);
+        rig.engine->ops->quiet(rig.engine, &rig.context);
     }
     assert_in_range(count, OPENING_NS / 10000, OPENING_NS / 5000); /* as many as have lost that long */
     assert_int_equal(test.operation_count, 1);
@@ -804,11 +768,11 @@ static void by_itself_only_where_it_may_and_for_a_program_that_gains(void **stat
 /* Fence waits for requests to it, and not for what the PE sends by itself. */
 static void the_own_host_is_left_to_the_proxy(void **state)
 {
-    const struct quoit_signal signal = {.offset = test.heap, .value = 1, .op = QUOIT_AMO_SET};
+    const struct quoit_signal signal = {.offset = rig.heap, .value = 1, .op = QUOIT_AMO_SET};
     const uint64_t word = 7;
     (void)state;
     put(1);
-    test.engine->ops->put_signal(&test.context, &test.peers[1], test.heap + 8, &word, sizeof word, &signal, false);
+    rig.engine->ops->put_signal(&rig.context, &rig.peers[1], rig.heap + 8, &word, sizeof word, &signal, false);
     assert_int_equal(request_count(), 2);
     assert_int_equal(request(0)->dest_host, 0);
     assert_int_equal(request(1)->dest_host, 0);

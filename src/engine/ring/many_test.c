@@ -4,63 +4,33 @@
  * another host. Who waits for puts with signals asks for their acknowledgements, once a host. A fence waits for what goes
  * to PEs of the own host by the loopback. Method: one PE of a job over a network; the test is its proxy, and reads what
  * was submitted. */
-#include "engine/ring/channel.h"
+#include "engine/ring/pe_rig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include <cmocka.h>
 
 #include "env/clock.h"
 
-#define HOST_COUNT 3u
-#define PE_COUNT   6u
 #define WORD_WHOLE 24u /* a put of 8 bytes in a request */
 #define LATE_NS    20000000u
 
+static struct pe_rig rig;
+
 static struct {
-    struct quoit_layout layout;
-    struct quoit_self self;
-    struct quoit_engine *engine;
-    struct quoit_context context, other_context;
-    struct quoit_peer peers[PE_COUNT];
-    char *memory;
-    uint64_t heap;
     uint64_t last_word;
     _Atomic bool has_responded;
 } test;
 
 static void open_with(uint32_t chunk_bytes, bool has_loopback)
 {
-    const struct quoit_job_config job = {.host_count = HOST_COUNT,
-                                         .pe_count = PE_COUNT,
-                                         .lane_count = 1,
-                                         .slot_count = 2,
-                                         .chunk_bytes = chunk_bytes,
-                                         .protocol = QUOIT_PROTOCOL_NETWORK,
-                                         .has_loopback = has_loopback,
-                                         .heap_bytes = 4096};
-    const struct quoit_port_config no_ports[QUOIT_SIDE_COUNT] = {0};
     memset(&test, 0, sizeof test);
-    assert_int_equal(quoit_layout_make(&job, 0, &test.layout), QUOIT_OK);
-    test.heap = test.layout.segment_heap;
-    test.memory =
-        mmap(NULL, test.layout.total_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    assert_ptr_not_equal(test.memory, MAP_FAILED);
-    quoit_self_init(&test.self, &test.layout, test.memory, 0, quoit_wait_policy_for(1, 1));
-    assert_int_equal(quoit_engine_ring_open(&test.self, no_ports, QUOIT_GUEST_NO, &test.engine), QUOIT_OK);
-    for (uint32_t pe = 0; pe < PE_COUNT; pe++) {
-        uint32_t host = quoit_job_config_host_of_pe(&job, pe);
-        test.peers[pe] = (struct quoit_peer){.engine = test.engine,
-                                             .pe = pe,
-                                             .host = (uint16_t)host,
-                                             .local = (uint16_t)(pe - quoit_job_config_first_pe(&job, host))};
-        assert_int_equal(test.engine->ops->connect(test.engine, &test.peers[pe]), host != 0 || has_loopback);
-    }
+    pe_rig_map(&rig, chunk_bytes, has_loopback);
+    pe_rig_open(&rig, QUOIT_GUEST_NO);
 }
 
 static int open_test(void **state)
@@ -89,42 +59,36 @@ static int open_small(void **state)
 static int close_test(void **state)
 {
     (void)state;
-    test.engine->ops->close(test.engine);
-    munmap(test.memory, test.layout.total_bytes);
+    pe_rig_close(&rig);
     return 0;
-}
-
-static struct quoit_channel *channel(void)
-{
-    return quoit_memory_channel(&test.layout, test.memory, 0, 0);
 }
 
 static uint32_t submit_count(void)
 {
-    return atomic_load(&channel()->submit_tail);
+    return atomic_load(&pe_rig_channel(&rig)->submit_tail);
 }
 
 /* The number-th request that was submitted, from 0. */
 static uint16_t index_of(uint32_t number)
 {
     assert_in_range(number, 0, submit_count() - 1);
-    return channel()->submit[number % QUOIT_REQUESTS_A_CHANNEL];
+    return pe_rig_channel(&rig)->submit[number % QUOIT_REQUESTS_A_CHANNEL];
 }
 
 static struct quoit_request *request(uint32_t number)
 {
-    return &channel()->requests[index_of(number)];
+    return &pe_rig_channel(&rig)->requests[index_of(number)];
 }
 
 static void put_in(struct quoit_context *context, uint32_t pe)
 {
     uint64_t word = ++test.last_word;
-    test.engine->ops->put(context, &test.peers[pe], test.heap + 8 * word, &word, sizeof word, false);
+    rig.engine->ops->put(context, &rig.peers[pe], rig.heap + 8 * word, &word, sizeof word, false);
 }
 
 static void put(uint32_t pe)
 {
-    put_in(&test.context, pe);
+    put_in(&rig.context, pe);
 }
 
 static void take(uint32_t number)
@@ -135,7 +99,7 @@ static void take(uint32_t number)
 /* As the proxy says that a request is executed. */
 static void complete(uint32_t number)
 {
-    struct quoit_channel *shared = channel();
+    struct quoit_channel *shared = pe_rig_channel(&rig);
     uint32_t tail = atomic_load(&shared->complete_tail);
     shared->complete[tail % QUOIT_REQUESTS_A_CHANNEL] = index_of(number);
     atomic_store(&shared->complete_tail, tail + 1);
@@ -145,7 +109,7 @@ static void complete(uint32_t number)
 static void check_words(uint32_t number, uint64_t first, const uint32_t *pes, uint32_t count)
 {
     const struct quoit_request *found = request(number);
-    const char *staging = test.memory + found->data_offset;
+    const char *staging = rig.memory + found->data_offset;
     assert_int_equal(found->frame.kind, QUOIT_FRAME_PUT_MANY);
     assert_int_equal(atomic_load(&found->many_bytes) & ~QUOIT_REQUEST_IS_TAKEN, count * WORD_WHOLE);
     for (uint32_t i = 0; i < count; i++) {
@@ -154,10 +118,10 @@ static void check_words(uint32_t number, uint64_t first, const uint32_t *pes, ui
         memcpy(&one, staging + (size_t)i * WORD_WHOLE, sizeof one);
         memcpy(&word, staging + (size_t)i * WORD_WHOLE + sizeof one, sizeof word);
         assert_int_equal(word, first + i);
-        assert_int_equal(one.offset, test.heap + 8 * word);
+        assert_int_equal(one.offset, rig.heap + 8 * word);
         assert_int_equal(one.bytes, 8);
-        assert_int_equal(one.dest_pe, test.peers[pes[i]].local);
-        assert_int_equal(found->frame.dest_host, test.peers[pes[i]].host);
+        assert_int_equal(one.dest_pe, rig.peers[pes[i]].local);
+        assert_int_equal(found->frame.dest_host, rig.peers[pes[i]].host);
     }
 }
 
@@ -168,7 +132,7 @@ static void test_a_row_shares_a_request(void **state)
     for (uint32_t i = 0; i < 5; i++)
         put(pes[i]);
     assert_int_equal(submit_count(), 1);
-    assert_int_equal(atomic_load(&test.context.ring.outstanding_count), 1);
+    assert_int_equal(atomic_load(&rig.context.ring.outstanding_count), 1);
     check_words(0, 1, pes, 5);
     take(0);
     put(2);
@@ -193,13 +157,13 @@ static void test_hosts_have_their_own(void **state)
 /* A put behind an atomic to the same host stays behind it. */
 static void test_another_request_ends_it(void **state)
 {
-    const struct quoit_atomic add = {.op = QUOIT_AMO_ADD, .size = 8, .offset = test.heap, .operand = 1};
+    const struct quoit_atomic add = {.op = QUOIT_AMO_ADD, .size = 8, .offset = rig.heap, .operand = 1};
     (void)state;
     put(2);
-    test.engine->ops->amo(&test.context, &test.peers[4], &add, NULL, false); /* elsewhere */
+    rig.engine->ops->amo(&rig.context, &rig.peers[4], &add, NULL, false); /* elsewhere */
     put(2);
     assert_int_equal(submit_count(), 2);
-    test.engine->ops->amo(&test.context, &test.peers[3], &add, NULL, false);
+    rig.engine->ops->amo(&rig.context, &rig.peers[3], &add, NULL, false);
     put(2);
     assert_int_equal(submit_count(), 4);
     assert_int_equal(request(2)->frame.kind, QUOIT_FRAME_AMO);
@@ -210,7 +174,7 @@ static void test_a_fence_ends_it(void **state)
 {
     (void)state;
     put(2);
-    test.engine->ops->fence(test.engine, &test.context);
+    rig.engine->ops->fence(rig.engine, &rig.context);
     put(2);
     put(2);
     assert_int_equal(submit_count(), 2);
@@ -218,7 +182,7 @@ static void test_a_fence_ends_it(void **state)
     check_words(1, 2, (const uint32_t[]){2, 2}, 2);
     assert_int_equal(request(0)->frame.flags, 0);
     assert_int_equal(request(1)->frame.flags, QUOIT_FRAME_ORDERED);
-    test.engine->ops->fence(test.engine, &test.context);
+    rig.engine->ops->fence(rig.engine, &rig.context);
     put(2);
     assert_int_equal(submit_count(), 3);
 }
@@ -227,12 +191,12 @@ static void test_contexts_have_their_own(void **state)
 {
     (void)state;
     put(2);
-    put_in(&test.other_context, 2);
-    put_in(&test.other_context, 2);
+    put_in(&rig.other_context, 2);
+    put_in(&rig.other_context, 2);
     put(2);
     assert_int_equal(submit_count(), 3);
-    assert_int_equal(atomic_load(&test.context.ring.outstanding_count), 2);
-    assert_int_equal(atomic_load(&test.other_context.ring.outstanding_count), 1);
+    assert_int_equal(atomic_load(&rig.context.ring.outstanding_count), 2);
+    assert_int_equal(atomic_load(&rig.other_context.ring.outstanding_count), 1);
 }
 
 static void test_sizes(void **state)
@@ -245,11 +209,11 @@ static void test_sizes(void **state)
     assert_int_equal(submit_count(), 1);
     put(2);
     assert_int_equal(submit_count(), 2);
-    test.engine->ops->put(&test.context, &test.peers[2], test.heap, bytes, 1, true);
-    test.engine->ops->put(&test.context, &test.peers[2], test.heap, bytes, 256, false);
+    rig.engine->ops->put(&rig.context, &rig.peers[2], rig.heap, bytes, 1, true);
+    rig.engine->ops->put(&rig.context, &rig.peers[2], rig.heap, bytes, 256, false);
     assert_int_equal(submit_count(), 2);
     assert_int_equal(atomic_load(&request(1)->many_bytes), 24 + 24 + 272);
-    test.engine->ops->put(&test.context, &test.peers[2], test.heap, bytes, 257, false);
+    rig.engine->ops->put(&rig.context, &rig.peers[2], rig.heap, bytes, 257, false);
     assert_int_equal(submit_count(), 3);
     assert_int_equal(request(2)->frame.kind, QUOIT_FRAME_PUT);
 }
@@ -263,26 +227,26 @@ static void test_small_chunks(void **state)
     for (uint32_t size = 1; size <= sizeof bytes; size++) {
         bool is_packed = size <= SMALL_BYTES - sizeof(struct quoit_frame_put);
         uint32_t part_count = is_packed ? 1 : (size + SMALL_BYTES - 1) / SMALL_BYTES, first = submit_count();
-        const char *staging = test.memory + quoit_layout_staging(&test.layout, 0, 0, 0);
+        const char *staging = rig.memory + quoit_layout_staging(&rig.layout, 0, 0, 0);
         char *expected = malloc((size_t)QUOIT_REQUESTS_A_CHANNEL * SMALL_BYTES);
         assert_non_null(expected);
         memcpy(expected, staging, (size_t)QUOIT_REQUESTS_A_CHANNEL * SMALL_BYTES);
         for (uint32_t i = 0; i < size; i++)
             bytes[i] = (char)(i * 7 + size);
-        test.engine->ops->put(&test.context, &test.peers[2], test.heap, bytes, size, false);
+        rig.engine->ops->put(&rig.context, &rig.peers[2], rig.heap, bytes, size, false);
         assert_int_equal(submit_count() - first, part_count);
         for (uint32_t part = 0; part < part_count; part++) {
             const struct quoit_frame *frame = &request(first + part)->frame;
             uint32_t at = part * SMALL_BYTES, rest = size - at;
             char *chunk = expected + (size_t)index_of(first + part) * SMALL_BYTES;
             if (is_packed) {
-                const struct quoit_frame_put put_in_it = {.offset = test.heap, .bytes = size};
+                const struct quoit_frame_put put_in_it = {.offset = rig.heap, .bytes = size};
                 memset(chunk, 0, quoit_frame_put_bytes(size));
                 memcpy(chunk, &put_in_it, sizeof put_in_it);
                 memcpy(chunk + sizeof put_in_it, bytes, size);
             } else {
                 assert_int_equal(frame->bytes, rest < SMALL_BYTES ? rest : SMALL_BYTES);
-                assert_int_equal(frame->offset, test.heap + at);
+                assert_int_equal(frame->offset, rig.heap + at);
                 memcpy(chunk, bytes + at, frame->bytes);
             }
             assert_int_equal(frame->kind, is_packed ? QUOIT_FRAME_PUT_MANY : QUOIT_FRAME_PUT);
@@ -290,15 +254,15 @@ static void test_small_chunks(void **state)
         }
         assert_memory_equal(staging, expected, (size_t)QUOIT_REQUESTS_A_CHANNEL * SMALL_BYTES);
         free(expected);
-        test.engine->ops->quiet(test.engine, &test.context);
+        rig.engine->ops->quiet(rig.engine, &rig.context);
     }
 }
 
 static void put_signal(struct quoit_context *context, uint32_t pe, size_t bytes)
 {
-    const struct quoit_signal signal = {.offset = test.heap, .value = 1, .op = QUOIT_AMO_SET};
+    const struct quoit_signal signal = {.offset = rig.heap, .value = 1, .op = QUOIT_AMO_SET};
     const uint64_t word = 1;
-    test.engine->ops->put_signal(context, &test.peers[pe], test.heap + 8, bytes ? &word : NULL, bytes, &signal, false);
+    rig.engine->ops->put_signal(context, &rig.peers[pe], rig.heap + 8, bytes ? &word : NULL, bytes, &signal, false);
 }
 
 /* A put with a signal, in one request: what goes before its last chunk is nothing. Nor is there more without data. */
@@ -306,7 +270,7 @@ static void test_a_signal(void **state)
 {
     (void)state;
     for (uint32_t i = 0; i < 2; i++) {
-        put_signal(&test.context, 2, i * sizeof(uint64_t));
+        put_signal(&rig.context, 2, i * sizeof(uint64_t));
         assert_int_equal(submit_count(), i + 1);
         assert_int_equal(request(i)->frame.kind, QUOIT_FRAME_PUT_SIGNAL);
         assert_int_equal(request(i)->frame.bytes, i * sizeof(uint64_t));
@@ -315,12 +279,12 @@ static void test_a_signal(void **state)
 
 static struct quoit_ring_engine *ring(void)
 {
-    return (struct quoit_ring_engine *)test.engine;
+    return (struct quoit_ring_engine *)rig.engine;
 }
 
 static void hurry(void)
 {
-    quoit_channel_hurry(ring(), &test.context);
+    quoit_channel_hurry(ring(), &rig.context);
 }
 
 /* The number-th request asks for acknowledgements, of that host. */
@@ -328,27 +292,27 @@ static void check_asks(uint32_t number, uint32_t pe)
 {
     assert_int_equal(request(number)->frame.kind, QUOIT_FRAME_PUT);
     assert_int_equal(request(number)->frame.bytes, 0);
-    assert_int_equal(request(number)->frame.dest_host, test.peers[pe].host);
+    assert_int_equal(request(number)->frame.dest_host, rig.peers[pe].host);
 }
 
 static void test_who_waits_asks(void **state)
 {
     (void)state;
-    put_signal(&test.context, 2, 0);
-    put_signal(&test.context, 2, 0);
-    put_signal(&test.context, 4, 0);
+    put_signal(&rig.context, 2, 0);
+    put_signal(&rig.context, 2, 0);
+    put_signal(&rig.context, 4, 0);
     assert_int_equal(submit_count(), 3);
     hurry();
     assert_int_equal(submit_count(), 5);
     check_asks(3, 2);
     check_asks(4, 4);
-    assert_int_equal(atomic_load(&test.context.ring.outstanding_count), 5);
+    assert_int_equal(atomic_load(&rig.context.ring.outstanding_count), 5);
     assert_int_equal(atomic_load(&ring()->channels[0].patient_count), 0);
     hurry(); /* it is asked for already */
     assert_int_equal(submit_count(), 5);
-    put_signal(&test.context, 2, 0);
+    put_signal(&rig.context, 2, 0);
     put(3); /* its own acknowledgement comes at once */
-    put_signal(&test.other_context, 4, 0);
+    put_signal(&rig.other_context, 4, 0);
     hurry();
     assert_int_equal(submit_count(), 8);
 }
@@ -357,7 +321,7 @@ static void test_who_waits_asks(void **state)
 static void test_who_waits_for_nothing_asks_nothing(void **state)
 {
     (void)state;
-    put_signal(&test.context, 2, 0);
+    put_signal(&rig.context, 2, 0);
     complete(0);
     quoit_channel_reap(ring());
     hurry();
@@ -372,7 +336,7 @@ static void *respond(void *unused)
         quoit_clock_sleep_ns(100000);
     complete(0);
     complete(1);
-    quoit_park_wake(&test.self.shared->park);
+    quoit_park_wake(&rig.self.shared->park);
     return NULL;
 }
 
@@ -380,9 +344,9 @@ static void test_quiet_asks(void **state)
 {
     pthread_t proxy;
     (void)state;
-    put_signal(&test.context, 2, 0);
+    put_signal(&rig.context, 2, 0);
     assert_int_equal(pthread_create(&proxy, NULL, respond, NULL), 0);
-    test.engine->ops->quiet(test.engine, &test.context);
+    rig.engine->ops->quiet(rig.engine, &rig.context);
     assert_int_equal(pthread_join(proxy, NULL), 0);
     assert_int_equal(submit_count(), 2);
     check_asks(1, 2);
@@ -395,7 +359,7 @@ static void *respond_late(void *unused)
     quoit_clock_sleep_ns(LATE_NS);
     atomic_store(&test.has_responded, true);
     complete(0);
-    quoit_park_wake(&test.self.shared->park);
+    quoit_park_wake(&rig.self.shared->park);
     return NULL;
 }
 
@@ -409,20 +373,20 @@ static void test_a_fence_waits_for_the_loopback(void **state)
     assert_int_equal(submit_count(), 2);
     check_words(0, 1, (const uint32_t[]){1}, 1);
     assert_int_equal(pthread_create(&proxy, NULL, respond_late, NULL), 0);
-    test.engine->ops->fence(test.engine, &test.context);
+    rig.engine->ops->fence(rig.engine, &rig.context);
     bool has_waited = atomic_load(&test.has_responded);
     assert_int_equal(pthread_join(proxy, NULL), 0);
     assert_true(has_waited);
-    assert_int_equal(atomic_load(&test.context.ring.outstanding_count), 1);
+    assert_int_equal(atomic_load(&rig.context.ring.outstanding_count), 1);
 }
 
 static void test_a_fence_asks_the_own_host(void **state)
 {
     pthread_t proxy;
     (void)state;
-    put_signal(&test.context, 1, 0);
+    put_signal(&rig.context, 1, 0);
     assert_int_equal(pthread_create(&proxy, NULL, respond, NULL), 0);
-    test.engine->ops->fence(test.engine, &test.context);
+    rig.engine->ops->fence(rig.engine, &rig.context);
     assert_int_equal(pthread_join(proxy, NULL), 0);
     assert_int_equal(submit_count(), 2);
     check_asks(1, 1);
@@ -435,8 +399,8 @@ static void test_a_slot_that_is_used_again(void **state)
     put(2);
     take(0);
     complete(0);
-    test.engine->ops->quiet(test.engine, &test.context);
-    assert_int_equal(atomic_load(&test.context.ring.outstanding_count), 0);
+    rig.engine->ops->quiet(rig.engine, &rig.context);
+    assert_int_equal(atomic_load(&rig.context.ring.outstanding_count), 0);
     put(4);
     assert_int_equal(index_of(1), index_of(0));
     put(2);

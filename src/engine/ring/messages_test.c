@@ -2,35 +2,28 @@
 /* Aim: the promises of messages.h: whom a PE invites and when, that a context's messages keep their order as they leave
  * the proxy, and that what comes is received. Method: PE 0 of a job over a network that is TCP; the test is its proxy,
  * which executes requests when it likes, and PE 3 on another host, by an end of its own. */
-#include "engine/ring/channel.h"
 #include "engine/ring/messages.h"
+#include "engine/ring/pe_rig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include <cmocka.h>
 
 #include "env/clock.h"
 #include "host/mailbox.h"
 
-#define HOST_COUNT  3u
-#define PE_COUNT    6u
 #define OTHER       3u /* the test's own PE */
 #define FLAG        64u
 #define DATA        4096u
 #define DEADLINE_NS 20000000000u
 
+static struct pe_rig rig;
+
 static struct {
-    struct quoit_layout layout;
-    struct quoit_self self;
-    struct quoit_engine *engine;
-    struct quoit_context context;
-    struct quoit_peer peers[PE_COUNT];
-    char *memory;
     char *other_memory;
     struct quoit_sockets *other;
     pthread_t proxy;
@@ -43,7 +36,7 @@ static struct {
 
 static void tell_contacts(const char *provider)
 {
-    struct quoit_contacts *contacts = quoit_memory_contacts(&test.layout, test.memory);
+    struct quoit_contacts *contacts = quoit_memory_contacts(&rig.layout, rig.memory);
     *contacts = (struct quoit_contacts){.lost_limit_ns = 1, .is_told = true};
     strcpy(contacts->network.provider, provider);
     strcpy(contacts->network.device, "lo");
@@ -51,38 +44,17 @@ static void tell_contacts(const char *provider)
 
 static void open_with(const char *provider, enum quoit_guest_use use)
 {
-    const struct quoit_job_config job = {.host_count = HOST_COUNT,
-                                         .pe_count = PE_COUNT,
-                                         .lane_count = 1,
-                                         .slot_count = 2,
-                                         .chunk_bytes = 2 * QUOIT_MANY_BYTES_MAX,
-                                         .protocol = QUOIT_PROTOCOL_NETWORK,
-                                         .heap_bytes = 65536};
-    const struct quoit_port_config no_ports[QUOIT_SIDE_COUNT] = {0};
     memset(&test, 0, sizeof test);
-    assert_int_equal(quoit_layout_make(&job, 0, &test.layout), QUOIT_OK);
-    test.memory =
-        mmap(NULL, test.layout.total_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    assert_ptr_not_equal(test.memory, MAP_FAILED);
+    pe_rig_map(&rig, 2 * QUOIT_MANY_BYTES_MAX, false);
     tell_contacts(provider);
-    quoit_self_init(&test.self, &test.layout, test.memory, 0, quoit_wait_policy_for(1, 1));
-    assert_int_equal(quoit_engine_ring_open(&test.self, no_ports, use, &test.engine), QUOIT_OK);
-    test.self.engines[test.self.engine_count++] = test.engine;
-    for (uint32_t pe = 2; pe < PE_COUNT; pe++) {
-        uint32_t host = quoit_job_config_host_of_pe(&job, pe);
-        test.peers[pe] = (struct quoit_peer){.engine = test.engine,
-                                             .pe = pe,
-                                             .host = (uint16_t)host,
-                                             .local = (uint16_t)(pe - quoit_job_config_first_pe(&job, host))};
-        assert_true(test.engine->ops->connect(test.engine, &test.peers[pe]));
-    }
-    test.other_memory = calloc(1, test.layout.segment_stride);
+    pe_rig_open(&rig, use);
+    test.other_memory = calloc(1, rig.layout.segment_stride);
     assert_non_null(test.other_memory);
     const struct quoit_sockets_config other = {.device = "lo",
                                                .self = OTHER,
                                                .count = PE_COUNT,
                                                .memory = test.other_memory,
-                                               .memory_bytes = test.layout.segment_stride};
+                                               .memory_bytes = rig.layout.segment_stride};
     assert_int_equal(quoit_sockets_open(&other, &test.other), QUOIT_OK);
 }
 
@@ -103,16 +75,10 @@ static int open_auto(void **state)
 static int close_test(void **state)
 {
     (void)state;
-    test.engine->ops->close(test.engine);
+    pe_rig_close(&rig);
     quoit_sockets_close(test.other);
     free(test.other_memory);
-    munmap(test.memory, test.layout.total_bytes);
     return 0;
-}
-
-static struct quoit_channel *channel(void)
-{
-    return quoit_memory_channel(&test.layout, test.memory, 0, 0);
 }
 
 /* A request to PE OTHER, as its proxy does it in its memory. */
@@ -124,14 +90,14 @@ static void execute(struct quoit_request *one)
         one->result = test.taken_count++;
     if (frame->kind != QUOIT_FRAME_PUT_SIGNAL)
         return;
-    memcpy(test.other_memory + frame->offset, test.memory + one->data_offset, frame->bytes);
+    memcpy(test.other_memory + frame->offset, rig.memory + one->data_offset, frame->bytes);
     atomic_store((_Atomic uint64_t *)(void *)(test.other_memory + frame->operand2), frame->operand);
 }
 
 /* The proxies, and what PE OTHER does while PE 0 waits. */
 static void *run_proxy(void *arg)
 {
-    struct quoit_channel *shared = channel();
+    struct quoit_channel *shared = pe_rig_channel(&rig);
     (void)arg;
     while (!atomic_load(&test.is_over)) {
         uint32_t tail = atomic_load(&shared->complete_tail);
@@ -171,9 +137,9 @@ static void send_message(uint64_t value)
     const struct quoit_message message = {
         .offset = DATA, .source = data, .bytes = sizeof data, .has_flag = true, .flag = FLAG, .value = value};
     const struct quoit_signal signal = {.offset = FLAG, .value = value, .op = QUOIT_AMO_SET};
-    const struct quoit_engine_ops *ops = test.engine->ops;
-    if (!ops->message(&test.context, &test.peers[OTHER], &message, &test.is_direct))
-        ops->put_signal(&test.context, &test.peers[OTHER], DATA, data, sizeof data, &signal, false);
+    const struct quoit_engine_ops *ops = rig.engine->ops;
+    if (!ops->message(&rig.context, &rig.peers[OTHER], &message, &test.is_direct))
+        ops->put_signal(&rig.context, &rig.peers[OTHER], DATA, data, sizeof data, &signal, false);
 }
 
 static void await_flag(const char *memory, uint64_t value)
@@ -183,7 +149,7 @@ static void await_flag(const char *memory, uint64_t value)
     memset(data, (int)value, sizeof data);
     while (flag_of(memory) != value) {
         quoit_sockets_look(test.other);
-        test.engine->ops->receive(test.engine);
+        rig.engine->ops->receive(rig.engine);
         assert_true(quoit_clock_now_ns() < until_ns);
     }
     assert_memory_equal(memory + DATA, data, sizeof data);
@@ -199,11 +165,11 @@ static void await_open(void)
     uint64_t until_ns = quoit_clock_now_ns() + DEADLINE_NS;
     while (quoit_sockets_state(test.other, 0) != QUOIT_SOCKET_OPEN) {
         quoit_sockets_look(test.other);
-        test.engine->ops->receive(test.engine);
+        rig.engine->ops->receive(rig.engine);
         assert_true(quoit_clock_now_ns() < until_ns);
     }
     for (int i = 0; i < 1000; i++) { /* the PE sees the token a moment later */
-        test.engine->ops->receive(test.engine);
+        rig.engine->ops->receive(rig.engine);
         quoit_wait_yield();
     }
 }
@@ -278,7 +244,7 @@ static void test_a_message_waits_for_those_by_the_proxy(void **state)
     atomic_store(&test.is_paused, true);
     const uint64_t value = 2;
     const struct quoit_signal signal = {.offset = FLAG, .value = value, .op = QUOIT_AMO_SET};
-    test.engine->ops->put_signal(&test.context, &test.peers[OTHER], DATA, &value, 0, &signal, false);
+    rig.engine->ops->put_signal(&rig.context, &rig.peers[OTHER], DATA, &value, 0, &signal, false);
     assert_int_equal(pthread_create(&late, NULL, execute_late, NULL), 0);
     send_message(3);
     assert_int_equal(pthread_join(late, NULL), 0);
@@ -289,7 +255,7 @@ static void test_a_message_waits_for_those_by_the_proxy(void **state)
 
 static void test_an_invitation_is_taken(void **state)
 {
-    struct quoit_mailbox *mailbox = (struct quoit_mailbox *)(void *)(test.self.segment + quoit_layout_mailbox());
+    struct quoit_mailbox *mailbox = (struct quoit_mailbox *)(void *)(rig.self.segment + quoit_layout_mailbox());
     char data[40];
     (void)state;
     memset(data, 7, sizeof data);
@@ -299,7 +265,7 @@ static void test_an_invitation_is_taken(void **state)
     struct quoit_socket_message message = {
         .offset = DATA, .source = data, .bytes = sizeof data, .flag = FLAG, .value = 7};
     assert_int_equal(quoit_sockets_send(test.other, 0, &message), QUOIT_OK);
-    await_flag(test.self.segment, 7);
+    await_flag(rig.self.segment, 7);
     send_message(8); /* and the PE sends by it */
     assert_true(test.is_direct);
     await_flag(test.other_memory, 8);
@@ -314,17 +280,17 @@ static void test_what_comes_ends_a_sleep(void **state)
     start_proxy();
     send_message(1);
     await_flag(test.other_memory, 1);
-    assert_false(test.engine->ops->await(&test.peers[OTHER], limit_ns));
+    assert_false(rig.engine->ops->await(&rig.peers[OTHER], limit_ns));
     be_joined();
-    assert_false(test.engine->ops->await(&test.peers[OTHER + 1], limit_ns));
+    assert_false(rig.engine->ops->await(&rig.peers[OTHER + 1], limit_ns));
     uint64_t begin_ns = quoit_clock_now_ns();
-    assert_true(test.engine->ops->await(&test.peers[OTHER], 30000000));
+    assert_true(rig.engine->ops->await(&rig.peers[OTHER], 30000000));
     assert_true(quoit_clock_now_ns() - begin_ns >= 29000000);
     assert_int_equal(quoit_sockets_send(test.other, 0, &message), QUOIT_OK);
-    assert_true(test.engine->ops->await(&test.peers[OTHER], limit_ns));
+    assert_true(rig.engine->ops->await(&rig.peers[OTHER], limit_ns));
     assert_true(quoit_clock_now_ns() - begin_ns < limit_ns / 2);
-    test.engine->ops->receive(test.engine);
-    assert_int_equal(flag_of(test.self.segment), 5);
+    rig.engine->ops->receive(rig.engine);
+    assert_int_equal(flag_of(rig.self.segment), 5);
     stop_proxy();
 }
 
@@ -342,7 +308,7 @@ static void *receive_late(void *arg)
 
 static void test_a_message_waits_for_room(void **state)
 {
-    const uint64_t bytes = test.layout.segment_stride - DATA, limit_ns = 100000000000u;
+    const uint64_t bytes = rig.layout.segment_stride - DATA, limit_ns = 100000000000u;
     char *source = malloc(bytes);
     pthread_t late;
     (void)state;
@@ -358,10 +324,10 @@ static void test_a_message_waits_for_room(void **state)
     assert_int_equal(pthread_create(&late, NULL, receive_late, NULL), 0);
     uint64_t begin_ns = quoit_clock_now_ns();
     for (int i = 0; i < 4; i++) /* more than the kernel holds */
-        assert_true(test.engine->ops->message(&test.context, &test.peers[OTHER], &message, &test.is_direct));
+        assert_true(rig.engine->ops->message(&rig.context, &rig.peers[OTHER], &message, &test.is_direct));
     assert_true(quoit_clock_now_ns() - begin_ns > 40000000u);
     assert_true(quoit_clock_now_ns() - begin_ns < limit_ns);
-    assert_true(test.engine->ops->message(&test.context, &test.peers[OTHER], &last, &test.is_direct));
+    assert_true(rig.engine->ops->message(&rig.context, &rig.peers[OTHER], &last, &test.is_direct));
     assert_int_equal(pthread_join(late, NULL), 0);
     assert_memory_equal(test.other_memory + DATA, source, bytes);
     free(source);
@@ -385,10 +351,10 @@ static void test_where_there_are_none(void **state)
 {
     (void)state;
     open_with("verbs", QUOIT_GUEST_YES);
-    assert_false(test.engine->has_messages);
+    assert_false(rig.engine->has_messages);
     close_test(state);
     open_with("tcp", QUOIT_GUEST_NO);
-    assert_false(test.engine->has_messages);
+    assert_false(rig.engine->has_messages);
     close_test(state);
 }
 
