@@ -8,8 +8,8 @@
  * failure. */
 #include "base/prng.h"
 #include "coll/team.h"
-#include "coll/world_rig.h"
 #include "env/clock.h"
+#include "fabric/proxies_rig.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -28,6 +28,27 @@
 #define SIDE_BYTES   (3u << 20) /* source and dest of a PE: one of these each */
 #define MARGIN       64u
 #define HEAP_BYTES   (2 * SIDE_BYTES + 4096)
+
+struct pe;
+
+/* What runs on which hosts. */
+struct play {
+    uint32_t host_count;
+    uint32_t pe_count;
+    uint64_t window_bytes; /* of the memory windows; 0: all of the memory */
+    uint32_t step_count;
+    uint32_t size_log_max;
+    void (*run)(struct pe *pe); /* before the steps */
+    bool is_network;            /* teams take their hosts for those of a network */
+    uint64_t schedules;         /* of such teams */
+};
+
+struct world {
+    struct proxies_rig rig;
+    uint64_t seed;
+    struct play play;
+    _Atomic uint32_t error_count;
+};
 
 struct pe {
     struct world *world;
@@ -98,7 +119,7 @@ static void note_error(const struct pe *pe, const char *what, size_t at)
 {
     if (atomic_fetch_add(&pe->world->error_count, 1) < 8)
         fprintf(stderr, "PE %u of %u on %u hosts, step %llu, team %u:%u:%u: %s at byte %zu (QUOIT_SEED=%llu)\n",
-                pe->index, pe->world->job.pe_count, pe->world->job.host_count, (unsigned long long)pe->step,
+                pe->index, pe->world->rig.job.pe_count, pe->world->rig.job.host_count, (unsigned long long)pe->step,
                 pe->range.start, pe->range.stride, pe->range.size, what, at, (unsigned long long)pe->world->seed);
 }
 
@@ -378,7 +399,7 @@ static void step_scan(struct pe *pe)
 static void step_order(struct pe *pe)
 {
     size_t count = draw_bytes(pe, 1u << 17) / 8;
-    if (pe->world->job.host_count > 1)
+    if (pe->world->rig.job.host_count > 1)
         return;
     struct buffers buffers = place(pe, 8 * count, 8 * count, 8);
     fill_source(pe, pe->rank, buffers.source, 8 * count);
@@ -617,15 +638,8 @@ static void *run_pe(void *arg)
 {
     struct pe *pe = arg;
     struct world *world = pe->world;
-    struct host *host = &world->hosts[quoit_job_config_host_of_pe(&world->job, pe->index)];
-    struct quoit_fabric_config config = {.layout = &host->rig->layout,
-                                         .memory = host->rig->memory,
-                                         .pe_self = pe->index,
-                                         .policy = quoit_wait_policy_for(world->job.pe_count, 2)};
-    const struct quoit_team_range range = {.start = 0, .stride = 1, .size = world->job.pe_count};
-    rig_ports(&host->world->rig, host->rig, config.ports);
-    if (quoit_fabric_open(&config, &pe->fabric) != QUOIT_OK)
-        abort();
+    const struct quoit_team_range range = {.start = 0, .stride = 1, .size = world->rig.job.pe_count};
+    pe->fabric = rig_open_fabric(&world->rig, pe->index);
     pe->common.state = world->seed;
     pe->private.state = world->seed * 1000 + pe->index;
     pe->model = malloc(SIDE_BYTES);
@@ -646,8 +660,7 @@ static void *run_pe(void *arg)
     quoit_team_delete(pe->world_team);
     free(pe->model);
     free(pe->block);
-    pthread_barrier_wait(&world->quiesced);
-    quoit_fabric_close(pe->fabric);
+    rig_close_fabric(&world->rig, pe->fabric);
     return NULL;
 }
 
@@ -658,18 +671,19 @@ static void run_play(struct play play)
     const char *seed = getenv("QUOIT_SEED");
     struct world *world = calloc(1, sizeof *world);
     struct pe pes[PES_MAX];
-    world->job = (struct quoit_job_config){.host_count = play.host_count,
-                                           .pe_count = play.pe_count,
-                                           .lane_count = 1,
-                                           .slot_count = 4,
-                                           .chunk_bytes = 4096,
-                                           .data_bytes = 4096,
-                                           .heap_bytes = HEAP_BYTES,
-                                           .schedules = play.schedules};
-    world->knobs.window_bytes[QUOIT_WINDOW_MEMORY] = play.window_bytes;
+    world->rig.job = (struct quoit_job_config){.host_count = play.host_count,
+                                               .pe_count = play.pe_count,
+                                               .lane_count = 1,
+                                               .slot_count = 4,
+                                               .chunk_bytes = 4096,
+                                               .data_bytes = 4096,
+                                               .heap_bytes = HEAP_BYTES,
+                                               .schedules = play.schedules};
+    world->rig.policy = quoit_wait_policy_for(play.pe_count, 2);
+    world->rig.knobs.window_bytes[QUOIT_WINDOW_MEMORY] = play.window_bytes;
     world->seed = seed ? strtoull(seed, NULL, 10) : 1;
     world->play = play;
-    start_world(world);
+    rig_start(&world->rig);
     for (uint32_t i = 0; i < play.pe_count; i++) {
         pes[i] = (struct pe){.world = world, .index = i};
         assert_int_equal(pthread_create(&pes[i].thread, NULL, run_pe, &pes[i]), 0);
@@ -677,7 +691,8 @@ static void run_play(struct play play)
     for (uint32_t i = 0; i < play.pe_count; i++)
         pthread_join(pes[i].thread, NULL);
     assert_int_equal(world->error_count, 0);
-    stop_world(world);
+    rig_stop(&world->rig);
+    rig_end(&world->rig);
     free(world);
 }
 
@@ -768,7 +783,8 @@ static void run_forced(struct pe *pe)
 {
     struct quoit_team_state *team = pe->world_team;
     uint64_t from = pe->fabric->self.layout.segment_heap, to = from + SIDE_BYTES, hosts = team->host_count;
-    bool is_log = quoit_schedules_choose(pe->world->job.schedules, QUOIT_COLLECTIVE_REDUCE, 0) == QUOIT_SCHEDULE_LOG;
+    const uint64_t schedules = pe->world->rig.job.schedules;
+    bool is_log = quoit_schedules_choose(schedules, QUOIT_COLLECTIVE_REDUCE, 0) == QUOIT_SCHEDULE_LOG;
     uint64_t rounds = team->round, halvings = team->halving_count, disseminations = team->dissemination_count;
     quoit_coll_reduce(team, to, from, 64, sizeof(double), add_doubles, "reduce");
     quoit_coll_sync(team, "sync");

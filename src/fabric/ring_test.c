@@ -9,8 +9,7 @@
 #include "fabric/fabric.h"
 #include "base/prng.h"
 #include "env/clock.h"
-#include "proxy/proxy.h"
-#include "proxy/ring_rig.h"
+#include "fabric/proxies_rig.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -31,23 +30,8 @@
 #define BARRIER_COUNT     40u
 #define LATE_NS           2000000u
 
-struct world;
-
-struct host {
-    struct world *world;
-    uint32_t index;
-    struct rig_host *rig;
-    pthread_t thread;
-    enum quoit_status status;
-};
-
 struct world {
-    struct quoit_job_config job;
-    struct quoit_port_knobs knobs;
-    struct ring_rig rig;
-    struct host hosts[RIG_HOSTS_MAX];
-    pthread_barrier_t ready;    /* proxies and the test */
-    pthread_barrier_t quiesced; /* PEs */
+    struct proxies_rig rig; /* first */
     uint64_t seed;
     unsigned char *models;  /* [source][destination][PIECE_BYTES] */
     _Atomic uint64_t added; /* sum of what all PEs added to the counters */
@@ -66,12 +50,6 @@ struct pe {
     pthread_t thread;
 };
 
-static void proxy_is_ready(void *arg)
-{
-    struct world *world = arg;
-    pthread_barrier_wait(&world->ready);
-}
-
 /* Only a neighbour that stopped earlier may look like a link that is down for good. */
 static void note_cut_off(void *arg, uint32_t first_link, uint32_t second_link)
 {
@@ -83,60 +61,9 @@ static void note_cut_off(void *arg, uint32_t first_link, uint32_t second_link)
     }
 }
 
-static void *run_proxy(void *arg)
-{
-    struct host *host = arg;
-    struct quoit_proxy_config config = {
-        .layout = &host->rig->layout,
-        .memory = host->rig->memory,
-        .machine.policy = quoit_wait_policy_for(100, 2),
-        .link_timeout_ns = 20000000000u,
-        .link_limit_ns = 100000000000u,
-        .dma_bytes = host->world->knobs.dma_failures ? 1 : QUOIT_DMA_NEVER,
-        .on_ready = proxy_is_ready,
-        .on_cut_off = note_cut_off,
-        .on_ready_arg = host->world,
-    };
-    rig_ports(&host->world->rig, host->rig, config.ports);
-    host->status = quoit_proxy_run(&config);
-    return NULL;
-}
-
-static void start_world(struct world *world)
-{
-    uint32_t host_count = world->job.host_count;
-    pthread_barrier_init(&world->ready, NULL, host_count + 1);
-    pthread_barrier_init(&world->quiesced, NULL, world->job.pe_count);
-    rig_make(&world->rig, &world->job, &world->knobs);
-    for (uint32_t i = 0; i < host_count; i++)
-        world->hosts[i] = (struct host){.world = world, .index = i, .rig = &world->rig.hosts[i]};
-    for (uint32_t i = 0; i < host_count; i++)
-        assert_int_equal(pthread_create(&world->hosts[i].thread, NULL, run_proxy, &world->hosts[i]), 0);
-    pthread_barrier_wait(&world->ready);
-}
-
-/* One after another, so that all but the first see a neighbour leave. */
-static void stop_proxies(struct world *world)
-{
-    world->is_stopping = true;
-    for (uint32_t i = 0; i < world->job.host_count; i++) {
-        quoit_proxy_stop(&world->hosts[i].rig->layout, world->hosts[i].rig->memory);
-        pthread_join(world->hosts[i].thread, NULL);
-        assert_int_equal(world->hosts[i].status, QUOIT_OK);
-    }
-    assert_int_equal(world->error_count, 0);
-}
-
-static void end_world(struct world *world)
-{
-    rig_free(&world->rig);
-    pthread_barrier_destroy(&world->ready);
-    pthread_barrier_destroy(&world->quiesced);
-}
-
 static unsigned char *model_of(struct world *world, uint32_t source, uint32_t destination)
 {
-    return world->models + ((size_t)source * world->job.pe_count + destination) * PIECE_BYTES;
+    return world->models + ((size_t)source * world->rig.job.pe_count + destination) * PIECE_BYTES;
 }
 
 /* Where the pair's piece lies in the destination's segment; counters stand before the pieces. */
@@ -259,31 +186,16 @@ static void step_signal(struct world *world, struct quoit_fabric *fabric, struct
     free(back);
 }
 
-static struct quoit_fabric *open_fabric(const struct pe *pe)
-{
-    struct world *world = pe->world;
-    struct host *host = &world->hosts[quoit_job_config_host_of_pe(&world->job, pe->index)];
-    struct quoit_fabric_config config = {.layout = &host->rig->layout,
-                                         .memory = host->rig->memory,
-                                         .pe_self = pe->index,
-                                         .policy = quoit_wait_policy_for(100, 2)};
-    struct quoit_fabric *fabric;
-    rig_ports(&host->world->rig, host->rig, config.ports);
-    if (quoit_fabric_open(&config, &fabric) != QUOIT_OK)
-        abort();
-    return fabric;
-}
-
 static void *run_pe(void *arg)
 {
     struct pe *pe = arg;
     struct world *world = pe->world;
-    struct quoit_fabric *fabric = open_fabric(pe);
+    struct quoit_fabric *fabric = rig_open_fabric(&world->rig, pe->index);
     struct quoit_prng prng = {.state = world->seed * 1000 + pe->index};
     unsigned char *buffer = malloc(2 * PIECE_BYTES);
     int step_count = world->has_faults ? FAULTY_STEP_COUNT : STEP_COUNT;
     for (int i = 0; i < step_count; i++) {
-        uint32_t other = (uint32_t)quoit_prng_choose(&prng, world->job.pe_count);
+        uint32_t other = (uint32_t)quoit_prng_choose(&prng, world->rig.job.pe_count);
         switch (quoit_prng_choose(&prng, 6)) {
         case 0:
         case 1:
@@ -305,8 +217,7 @@ static void *run_pe(void *arg)
     }
     quoit_fabric_quiet(fabric, &fabric->default_context);
     free(buffer);
-    pthread_barrier_wait(&world->quiesced);
-    quoit_fabric_close(fabric);
+    rig_close_fabric(&world->rig, fabric);
     return NULL;
 }
 
@@ -315,17 +226,16 @@ static void *run_barriers(void *arg)
 {
     struct pe *pe = arg;
     struct world *world = pe->world;
-    struct quoit_fabric *fabric = open_fabric(pe);
+    struct quoit_fabric *fabric = rig_open_fabric(&world->rig, pe->index);
     for (uint32_t round = 1; round <= BARRIER_COUNT; round++) {
-        if (round % world->job.pe_count == pe->index)
+        if (round % world->rig.job.pe_count == pe->index)
             quoit_clock_sleep_ns(LATE_NS);
         atomic_fetch_add(&world->entered_count, 1);
         quoit_fabric_host_barrier(fabric, "barrier");
-        if (atomic_load(&world->entered_count) < round * world->job.pe_count)
+        if (atomic_load(&world->entered_count) < round * world->rig.job.pe_count)
             note_error(world, fabric, "a host left a barrier early", pe->index);
     }
-    pthread_barrier_wait(&world->quiesced);
-    quoit_fabric_close(fabric);
+    rig_close_fabric(&world->rig, fabric);
     return NULL;
 }
 
@@ -336,15 +246,15 @@ static void *run_faults(void *arg)
     struct world *world = arg;
     struct quoit_prng prng = {.state = world->seed + 77};
     struct quoit_port *ports[RIG_HOSTS_MAX];
-    uint32_t host_count = world->job.host_count;
+    uint32_t host_count = world->rig.job.host_count;
     for (uint32_t i = 0; i < host_count; i++) {
         struct quoit_port_config configs[QUOIT_SIDE_COUNT];
-        rig_ports(&world->rig, &world->rig.hosts[i], configs);
+        rig_ports(&world->rig.ring, &world->rig.ring.hosts[i], configs);
         if (quoit_port_open(&configs[QUOIT_RIGHT], &ports[i]) != QUOIT_OK)
             abort();
     }
     while (!world->is_over) {
-        uint32_t steps_wanted = world->step_count + 2 * world->job.pe_count;
+        uint32_t steps_wanted = world->step_count + 2 * world->rig.job.pe_count;
         uint32_t first = (uint32_t)quoit_prng_choose(&prng, host_count);
         uint32_t second = quoit_prng_choose(&prng, 4) ? first : (uint32_t)quoit_prng_choose(&prng, host_count);
         if (quoit_port_cut(ports[first]) != QUOIT_OK || quoit_port_cut(ports[second]) != QUOIT_OK)
@@ -367,13 +277,13 @@ static void *run_faults(void *arg)
 static void check_faults(struct world *world)
 {
     uint64_t down_count = 0, resend_count = 0;
-    for (uint32_t i = 0; i < world->job.host_count; i++) {
-        struct host *host = &world->hosts[i];
-        const struct quoit_host_header *header = host->rig->memory;
+    for (uint32_t i = 0; i < world->rig.job.host_count; i++) {
+        const struct rig_host *host = &world->rig.ring.hosts[i];
+        const struct quoit_host_header *header = host->memory;
         for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
             down_count += header->links[side].outage_count;
-            for (uint32_t lane = 0; lane < world->job.lane_count; lane++)
-                resend_count += quoit_memory_lane(&host->rig->layout, host->rig->memory, lane)->out[side].resend_count;
+            for (uint32_t lane = 0; lane < world->rig.job.lane_count; lane++)
+                resend_count += quoit_memory_lane(&host->layout, host->memory, lane)->out[side].resend_count;
         }
     }
     print_message("%u cuts, seen %llu times, %llu frames sent again\n", world->cut_count,
@@ -385,14 +295,14 @@ static void check_faults(struct world *world)
 static void check_memory(struct world *world)
 {
     uint64_t sum = 0;
-    for (uint32_t to = 0; to < world->job.pe_count; to++) {
-        struct host *host = &world->hosts[quoit_job_config_host_of_pe(&world->job, to)];
+    for (uint32_t to = 0; to < world->rig.job.pe_count; to++) {
+        const struct rig_host *host = rig_host_of(&world->rig, to);
         char *segment =
-            (char *)host->rig->memory + quoit_layout_segment(&host->rig->layout, to - host->rig->layout.first_pe);
+            (char *)host->memory + quoit_layout_segment(&host->layout, to - host->layout.first_pe);
         for (int i = 0; i < 4; i++)
-            sum += ((uint64_t *)(segment + host->rig->layout.segment_heap))[i];
-        for (uint32_t from = 0; from < world->job.pe_count; from++)
-            assert_memory_equal(segment + host->rig->layout.segment_heap + 4096 + (uint64_t)from * PIECE_BYTES,
+            sum += ((uint64_t *)(segment + host->layout.segment_heap))[i];
+        for (uint32_t from = 0; from < world->rig.job.pe_count; from++)
+            assert_memory_equal(segment + host->layout.segment_heap + 4096 + (uint64_t)from * PIECE_BYTES,
                                 model_of(world, from, to), PIECE_BYTES);
     }
     assert_int_equal(sum, world->added);
@@ -407,12 +317,16 @@ static void run_world_with(struct quoit_job_config job, struct quoit_port_knobs 
     const char *seed = getenv("QUOIT_SEED");
     job.data_bytes = 4096;
     job.heap_bytes = job.heap_bytes ? job.heap_bytes : 1 << 20;
-    world->job = job;
-    world->knobs = knobs;
+    world->rig.job = job;
+    world->rig.knobs = knobs;
+    world->rig.policy = quoit_wait_policy_for(100, 2);
+    world->rig.link_limit_ns = 100000000000u;
+    world->rig.dma_bytes = knobs.dma_failures ? 1 : QUOIT_DMA_NEVER;
+    world->rig.on_cut_off = note_cut_off;
     world->seed = seed ? strtoull(seed, NULL, 10) : 1;
     world->models = calloc((size_t)job.pe_count * job.pe_count, PIECE_BYTES);
     world->has_faults = has_faults;
-    start_world(world);
+    rig_start(&world->rig);
     if (has_faults)
         assert_int_equal(pthread_create(&faults, NULL, run_faults, world), 0);
     for (uint32_t i = 0; i < job.pe_count; i++) {
@@ -425,11 +339,13 @@ static void run_world_with(struct quoit_job_config job, struct quoit_port_knobs 
     if (has_faults)
         pthread_join(faults, NULL);
     assert_int_equal(world->error_count, 0);
-    stop_proxies(world);
+    world->is_stopping = true;
+    rig_stop(&world->rig);
+    assert_int_equal(world->error_count, 0);
     if (has_faults)
         check_faults(world);
     check_memory(world);
-    end_world(world);
+    rig_end(&world->rig);
     free(world->models);
     free(world);
 }
