@@ -2,6 +2,7 @@
 /* Programs that use MPI too. */
 #include "boot/launcher.h"
 #include "base/log.h"
+#include "env/library.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -22,11 +23,9 @@ static void *find_function(const char *name)
 {
     const char *path = NULL;
     void *function = dlsym(RTLD_DEFAULT, name);
-    /* By its name, as in pmix.c. */
-    __typeof__(&dlopen) open_library = (__typeof__(&dlopen))dlsym(RTLD_DEFAULT, "dlopen");
-    if (function || !open_library || dl_iterate_phdr(find_library, &path) == 0)
+    if (function || dl_iterate_phdr(find_library, &path) == 0)
         return function;
-    void *library = open_library(path, RTLD_LAZY | RTLD_NOLOAD);
+    void *library = quoit_library_open(path, RTLD_LAZY | RTLD_NOLOAD);
     function = library ? dlsym(library, name) : NULL;
     if (library)
         dlclose(library);

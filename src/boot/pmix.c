@@ -4,6 +4,7 @@
 #include "boot/exchange.h"
 #include "boot/launcher.h"
 #include "base/log.h"
+#include "env/library.h"
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -76,17 +77,15 @@ static bool find_function(void *library, const char *name, void *function_out)
     return address != NULL;
 }
 
-/* If MPI has opened the library this is the same instance. dlopen() is looked up by name, since a direct call makes the
- * linker warn in programs that are linked statically. */
+/* If MPI has opened the library this is the same instance. */
 static enum quoit_status load(struct quoit_pmix *pmix)
 {
-    __typeof__(&dlopen) open_library = (__typeof__(&dlopen))dlsym(RTLD_DEFAULT, "dlopen");
-    void *library = open_library ? open_library(LIBRARY, RTLD_NOW | RTLD_LOCAL) : NULL;
+    void *library = quoit_library_open(LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         if (!quoit_boot_is_silent())
             quoit_say("started with PMIx, whose library cannot be opened: %s [Q0310]\n  install it (libpmix2), or add "
                       "its folder to LD_LIBRARY_PATH; on one host also: oshrun -n N PROGRAM",
-                      open_library ? dlerror() : "the program is linked statically");
+                      quoit_library_problem());
         return QUOIT_UNSUPPORTED;
     }
     bool is_whole =

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "env/library.h"
 #include "net/driver.h"
 
 /* Adapters of InfiniBand, RoCE, EFA, Omni-Path and what psm drives are all in the first; Slingshot's are not. */
@@ -36,8 +37,8 @@ bool quoit_net_find_adapter(const char *classes, char path_out[QUOIT_NET_PROBLEM
 }
 
 /* Where there is TCP alone the kernel's sockets are faster than what a library makes of them, and there is nothing to
- * load; to load libfabric only to see what it has takes a tenth of a second. The kernel's devices are there for a look at
- * three folders. */
+ * load; to load libfabric only to see what it has takes a tenth of a second. The kernel's devices are there for a look
+ * at three folders. */
 const char *quoit_net_driver_name(uint32_t index)
 {
     static const char *const names[2][3] = {{"tcp", "ucx", "ofi"}, {"ofi", "ucx", "tcp"}};
@@ -137,10 +138,8 @@ static int flags_of(const char *driver)
     return flags;
 }
 
-/* dlopen() is looked up by name, since a direct call makes the linker warn in programs that are linked statically. */
 const struct quoit_net_driver *quoit_net_driver_open(const char *name, char problem[QUOIT_NET_PROBLEM_BYTES])
 {
-    __typeof__(&dlopen) open_library = (__typeof__(&dlopen))dlsym(RTLD_DEFAULT, "dlopen");
     char path[PATH_MAX], symbol[64];
     if (strcmp(name, quoit_net_driver_tcp.name) == 0)
         return &quoit_net_driver_tcp;
@@ -151,10 +150,10 @@ const struct quoit_net_driver *quoit_net_driver_open(const char *name, char prob
     struct quoit_net_signals signals;
     apply_settings(name);
     quoit_net_keep_signals(&signals);
-    void *object = open_library ? open_library(path, flags_of(name)) : NULL;
+    void *object = quoit_library_open(path, flags_of(name));
     quoit_net_restore_signals(&signals);
     if (!object) {
-        snprintf(problem, QUOIT_NET_PROBLEM_BYTES, "%s", open_library ? dlerror() : "the program is linked statically");
+        snprintf(problem, QUOIT_NET_PROBLEM_BYTES, "%s", quoit_library_problem());
         return NULL;
     }
     snprintf(symbol, sizeof symbol, "quoit_net_driver_%.32s", name);
