@@ -125,6 +125,13 @@ static bool stops_before_link(const char *argument)
     return false;
 }
 
+/* Options after which the program uses no shared library. */
+static bool is_static(const char *argument)
+{
+    argument += strncmp(argument, "--", 2) == 0;
+    return strcmp(argument, "-static") == 0 || strcmp(argument, "-static-pie") == 0;
+}
+
 static void add_compile_flags(struct command *command, const struct places *places)
 {
     if (strcmp(places->prefix, "/usr") != 0) /* the compiler searches it anyway, and in the right order */
@@ -133,10 +140,12 @@ static void add_compile_flags(struct command *command, const struct places *plac
         add(command, QUOIT_WRAPPER_FLAGS);
 }
 
-static void add_link_flags(struct command *command, const struct places *places)
+/* A path for shared libraries ends a static position-independent program before main: glibc asserts that there is none. */
+static void add_link_flags(struct command *command, const struct places *places, bool links_statically)
 {
     add_format(command, "-L%s", places->library);
-    add_format(command, "-Wl,-rpath,%s", places->library);
+    if (!links_statically)
+        add_format(command, "-Wl,-rpath,%s", places->library);
     add(command, "-lshmem");
     add(command, "-lm"); /* assumed by the specification's example Makefile */
 }
@@ -162,7 +171,7 @@ static void print_words(const struct command *command, size_t first)
 int main(int argc, char **argv)
 {
     const char *name = strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[0];
-    bool is_cxx = strcmp(name, "oshcc") != 0, has_input = false, links = true;
+    bool is_cxx = strcmp(name, "oshcc") != 0, has_input = false, links = true, links_statically = false;
     enum show show = SHOW_NOT;
     struct places places;
     quoit_log_setup(QUOIT_LOG_WARN, name);
@@ -182,6 +191,7 @@ int main(int argc, char **argv)
             show = show_of(argv[i]);
         else if (stops_before_link(argv[i]))
             links = false;
+        links_statically |= is_static(argv[i]);
         has_input |= argv[i][0] != '-';
     }
     bool asks_flags = show == SHOW_COMPILE || show == SHOW_LINK;
@@ -191,7 +201,7 @@ int main(int argc, char **argv)
         if (show_of(argv[i]) == SHOW_NOT)
             add(&command, argv[i]);
     if (show == SHOW_LINK || (links && !asks_flags && (has_input || show == SHOW_ALL)))
-        add_link_flags(&command, &places);
+        add_link_flags(&command, &places, links_statically);
     if (show == SHOW_VERSION) {
         printf("%s (Quoit) %s, OpenSHMEM 1.6\n", name, QUOIT_VERSION);
         return 0;
