@@ -40,10 +40,10 @@ static void run_pe(void *arg)
     if (world->config.workload->is_network)
         sim_network_join(world, pe->fabric);
     pe->context = &pe->fabric->default_context;
-    pe->heap = (struct quoit_region){.base = (uintptr_t)pe->fabric->self.segment + host->layout.segment_heap,
-                                     .bytes = host->layout.job.heap_bytes,
-                                     .segment_offset = host->layout.segment_heap};
-    pe->fabric->self.regions[0] = &pe->heap;
+    pe->regions.heap = (struct quoit_region){.base = (uintptr_t)pe->fabric->self.segment + host->layout.segment_heap,
+                                             .bytes = host->layout.job.heap_bytes,
+                                             .segment_offset = host->layout.segment_heap};
+    pe->fabric->self.regions = &pe->regions;
     quoit_placement_start_pe(&host->layout, host->memory, pe->index - host->layout.first_pe);
     pe->fabric->self.sees_plain_stores = false; /* a change without its wake must hang the run */
     world->config.workload->run(pe);

@@ -19,7 +19,7 @@ struct sim_pe {
     uint32_t index;
     struct quoit_fabric *fabric;   /* NULL: closed */
     struct quoit_context *context; /* the default one */
-    struct quoit_region heap;      /* as the API layer registers it with the fabric */
+    struct quoit_regions regions;  /* as the API layer registers it with the fabric */
     struct quoit_team_state *team; /* of workloads with collectives: the one in use; NULL: none */
     struct quoit_team_range range; /* of that team */
     uint32_t rank;                 /* in it */

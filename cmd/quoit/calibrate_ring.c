@@ -23,7 +23,7 @@
 #define LIMIT_NS     5000000000u
 #define HEAP_BYTES   (4u << 20) /* the largest transfer that is predicted */
 #define FAR_LEAST    (2u << 20) /* and the least that the own cache of a processor may not hold */
-#define IDLE_BYTES   (1u << 20)  /* of a ring that does nothing */
+#define IDLE_BYTES   (1u << 20) /* of a ring that does nothing */
 #define ROUNDS       2001
 #define CROSSINGS    501
 #define FLAGS        100u /* of a batch */
@@ -49,7 +49,7 @@ struct ring {
     struct quoit_fabric *fabric;      /* of PE 0 */
     struct quoit_fabric *other;       /* of PE 1 */
     struct quoit_ring_engine *engine; /* of the fabric */
-    struct quoit_region heap;
+    struct quoit_regions regions;
     char line[LINE_BYTES];
 };
 
@@ -150,11 +150,11 @@ static bool open_pes(struct ring *ring)
     if (!open_fabric(ring, 0, &ring->fabric) || !open_fabric(ring, 1, &ring->other))
         return false;
     ring->engine = (struct quoit_ring_engine *)quoit_fabric_engine(ring->fabric, "ring");
-    ring->heap =
+    ring->regions.heap =
         (struct quoit_region){.base = (uintptr_t)ring->fabric->self.segment + ring->hosts[0].layout.segment_heap,
                               .bytes = HEAP_BYTES,
                               .segment_offset = ring->hosts[0].layout.segment_heap};
-    ring->fabric->self.regions[0] = &ring->heap;
+    ring->fabric->self.regions = &ring->regions;
     return true;
 }
 
@@ -268,8 +268,8 @@ static void print_by_size(struct quoit_json *json, size_t bytes, double ns)
     quoit_json_number(json, name, ns);
 }
 
-/* A chunk of transfers of these sizes, which displace their own bytes before they come round again. What lies behind the
- * own cache holds some of them, so the cost of a byte depends on the size. */
+/* A chunk of transfers of these sizes, which displace their own bytes before they come round again. What lies behind
+ * the own cache holds some of them, so the cost of a byte depends on the size. */
 static void print_far(struct ring *ring, struct quoit_json *json, const char *name, size_t from_step, size_t to_step)
 {
     quoit_json_open_object(json, name);

@@ -58,7 +58,8 @@ static bool find_in_table(const char *file, uint64_t file_bytes, uint64_t addres
 static bool find_symbol(const char *executable, uint64_t address, char name_out[NAME_BYTES])
 {
     struct stat facts;
-    int fd = executable ? open(executable, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1; /* of any kind */
+    int fd =
+        executable && address ? open(executable, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1; /* of any kind */
     bool is_found = false;
     if (fd >= 0 && fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size > 0) {
         void *file = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -77,7 +78,7 @@ static void name_object(const struct quoit_wish_reading *reading, const char *ex
 {
     if (reading->is_in_heap)
         snprintf(name_out, NAME_BYTES, "heap + 0x%llx", (unsigned long long)reading->offset);
-    else if (!find_symbol(executable, reading->address, name_out))
+    else if (!find_symbol(executable, reading->wish.address, name_out))
         snprintf(name_out, NAME_BYTES, "globals + 0x%llx", (unsigned long long)reading->offset);
 }
 
@@ -115,15 +116,11 @@ void quoit_wish_read(const struct quoit_wish_job *job, uint32_t pe, const struct
     if (!host.front || !is_sound(wish))
         return;
     const struct quoit_layout *layout = host.layout;
-    const struct quoit_pe_shared *shared =
-        quoit_memory_pe(layout, (void *)(uintptr_t)host.front, pe - layout->first_pe);
-    uint64_t load_base = atomic_load(&shared->load_base), data_base = atomic_load(&shared->data_base);
     uint64_t offset = wish->is_lock ? wish->offset - sizeof(uint32_t) : wish->offset;
     reading_out->wish = *wish;
     reading_out->value = read_word(job, pe, wish->offset, wish->bytes);
     reading_out->is_in_heap = offset >= layout->segment_heap;
     reading_out->offset = offset - (reading_out->is_in_heap ? layout->segment_heap : layout->segment_data);
-    reading_out->address = data_base - load_base + reading_out->offset;
     bool is_known = earlier && earlier->wish.is_lock && earlier->wish.count > 0 &&
                     earlier->wish.offset == wish->offset && earlier->wish.bytes == wish->bytes &&
                     earlier->wish.wanted == wish->wanted;

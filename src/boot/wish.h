@@ -32,8 +32,7 @@ struct quoit_wish_job {
 struct quoit_wish_reading {
     struct quoit_wish wish; /* count 0: the PE has not published it */
     uint64_t value;         /* of the object, or of the first one */
-    uint64_t offset;        /* of that, or of the lock, in the heap, or in the PE's variables: */
-    uint64_t address;       /* as a variable, in the program's file */
+    uint64_t offset;        /* of that, or of the lock, in the heap, or in the PE's variables */
     uint32_t holder;        /* of the lock; QUOIT_WISH_NO_HOLDER */
     uint8_t is_in_heap;
     uint8_t is_partial; /* only PEs of the same host were looked at for the holder */

@@ -85,22 +85,18 @@ void quoit_self_init(struct quoit_self *self, const struct quoit_layout *layout,
 
 bool quoit_self_find(const struct quoit_self *self, const void *buffer, size_t bytes, uint64_t *offset_out)
 {
-    for (int i = 0; i < QUOIT_REGION_COUNT; i++) {
-        const struct quoit_region *region = self->regions[i];
-        uint64_t at = region ? (uintptr_t)buffer - region->base : UINT64_MAX;
-        if (region && at < region->bytes && bytes <= region->bytes - at) {
-            *offset_out = quoit_layout_segment(&self->layout, self->local) + region->segment_offset + at;
-            return true;
-        }
-    }
-    return false;
+    uint64_t offset;
+    if (!self->regions || !quoit_regions_locate(self->regions, buffer, bytes, &offset))
+        return false;
+    *offset_out = quoit_layout_segment(&self->layout, self->local) + offset;
+    return true;
 }
 
 struct watched {
     uint64_t offset;
     uint64_t bytes;
-    bool is_of_program; /* objects of the program, which it may also change by plain stores */
-    bool is_polled;     /* no wake tells of a change */
+    bool is_of_program;              /* objects of the program, which it may also change by plain stores */
+    bool is_polled;                  /* no wake tells of a change */
     const struct quoit_peer *sender; /* of the message that brings it; NULL: unknown, or there is none */
 };
 

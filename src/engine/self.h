@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/region.h"
 #include "env/wait.h"
 #include "host/layout.h"
 #include "host/placement.h"
@@ -22,14 +23,6 @@ struct quoit_engine;
 struct quoit_peer;
 
 #define QUOIT_ENGINES_MAX 3
-
-/* A symmetric region in the program's view: the heap, or the program's variables. */
-struct quoit_region {
-    uintptr_t base;          /* its address in this PE */
-    uint64_t bytes;          /* 0: absent */
-    uint64_t segment_offset; /* of its first byte */
-};
-#define QUOIT_REGION_COUNT 17 /* heap, program, libraries */
 
 struct quoit_self {
     uint32_t pe;
@@ -42,13 +35,13 @@ struct quoit_self {
     struct quoit_pe_shared *shared;
     struct quoit_engine *engines[QUOIT_ENGINES_MAX]; /* open engines in order of preference */
     uint32_t engine_count;
-    struct quoit_waiter waiter; /* each wait uses a copy of it */
-    bool sees_plain_stores;     /* waits for the program's objects do; false where a lost wake is meant to hang */
+    struct quoit_waiter waiter;    /* each wait uses a copy of it */
+    bool sees_plain_stores;        /* waits for the program's objects do; false where a lost wake is meant to hang */
     _Atomic uint32_t polled_count; /* what is under way that only looks of this PE complete: waits do not sleep long */
-    bool has_threads;           /* which may wait concurrently, each for something else. Writer: the API */
+    bool has_threads;              /* which may wait concurrently, each for something else. Writer: the API */
     struct quoit_placement placement;
     /* Regions whose buffers need no staging copy. NULL: none. Writer: the API. */
-    const struct quoit_region *regions[QUOIT_REGION_COUNT];
+    const struct quoit_regions *regions;
     struct quoit_trace_ring *trace; /* NULL: no tracing */
     _Atomic uint32_t last_flow;     /* number of the last traced request */
     const char *call;               /* API routine last entered, and its caller; for messages */

@@ -25,15 +25,16 @@ _Static_assert(sizeof(struct quoit_crash_record) == 128, "two cache lines");
 
 /* What a PE waits for, in addition to the name of the call. */
 struct quoit_wish {
-    uint64_t offset; /* segment offset of the first object */
-    uint64_t wanted; /* the value it is compared with; for LOCK: the bits set in the holder's word */
-    uint32_t count;  /* of objects; 0: unknown */
-    uint8_t bytes;   /* of an object */
-    uint8_t cmp;     /* SHMEM_CMP_ constants */
+    uint64_t offset;  /* segment offset of the first object */
+    uint64_t address; /* of that, or of the lock, in the program's file; 0: it is no variable of the program */
+    uint64_t wanted;  /* the value it is compared with; for LOCK: the bits set in the holder's word */
+    uint32_t count;   /* of objects; 0: unknown */
+    uint8_t bytes;    /* of an object */
+    uint8_t cmp;      /* SHMEM_CMP_ constants */
     uint8_t is_signed;
     uint8_t is_lock; /* each PE has such a word, and the report names the holder */
 };
-_Static_assert(sizeof(struct quoit_wish) == 24, "three words, copied one by one");
+_Static_assert(sizeof(struct quoit_wish) == 32, "four words, copied one by one");
 
 /* What a PE put, fetched and sent over an end of its own on the network that joins the hosts. */
 struct quoit_guest_count {
@@ -62,8 +63,7 @@ struct quoit_pe_shared {
     _Atomic uint32_t processor; /* where it last yielded, + 1; 0: never */
     /* Where `process` has mapped this memory, for copies by process_vm_writev. Set once, before the PE is ready. */
     _Atomic uint64_t memory_base;
-    _Atomic uint64_t data_base; /* where the program's variables begin in `process`. Set once */
-    struct quoit_wish wish;     /* while waiting_in is not "" */
+    struct quoit_wish wish; /* while waiting_in is not "" */
     /* The last message of the PE that did not reach the launcher: the program closed the boot socket. Writer: the PE,
      * `unsent_kind` last (release); pairs with an acquire in the launcher. */
     _Atomic uint32_t unsent_kind; /* enum quoit_boot_kind; 0: none */

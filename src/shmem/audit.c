@@ -157,10 +157,11 @@ static void format_value(const struct quoit_audit_argument *argument, uint64_t v
         snprintf(text, 96, "%" PRId64, (int64_t)value);
         return;
     }
-    const struct quoit_region *region = value >= quoit_job.heap.segment_offset ? &quoit_job.heap : &quoit_job.data;
-    for (uint32_t i = 0; i < quoit_job.library_count; i++)
-        if (value - quoit_job.libraries[i].segment_offset < quoit_job.libraries[i].bytes)
-            region = &quoit_job.libraries[i];
+    const struct quoit_region *region = quoit_regions_at(&quoit_job.regions, value);
+    if (!region) { /* of another PE, whose program differs */
+        snprintf(text, 96, "no object here");
+        return;
+    }
     const void *address = (const void *)(region->base + (value - region->segment_offset));
     char what[64];
     quoit_audit_describe(address, what, sizeof what);
@@ -274,7 +275,8 @@ static struct quoit_audit_set_note *own_set(uint64_t offset_psync, size_t *at_ou
 {
     uint64_t index = (offset_psync / sizeof(long) * 0x9e3779b97f4a7c15u) >> 59;
     _Static_assert(QUOIT_AUDIT_SETS == 1u << (64 - 59), "the hash gives an index");
-    *at_out = QUOIT_RUNTIME_AUDIT_AT + offsetof(struct quoit_audit_shared, sets) + index * sizeof(struct quoit_audit_set_note);
+    *at_out = QUOIT_RUNTIME_AUDIT_AT + offsetof(struct quoit_audit_shared, sets) +
+              index * sizeof(struct quoit_audit_set_note);
     return &quoit_job.audit->shared_self->sets[index];
 }
 

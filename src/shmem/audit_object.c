@@ -47,7 +47,7 @@ static void take_variables(struct quoit_audit *audit)
         const ElfW(Sym) *symbol = &symbols[i];
         uint64_t address = audit->load_base + symbol->st_value;
         if ((symbol->st_info & 0xf) != STT_OBJECT || symbol->st_size == 0 || symbol->st_name >= audit->names_bytes ||
-            address - quoit_job.data.base >= quoit_job.data.bytes)
+            quoit_job_file_address((const void *)address) == 0)
             continue;
         audit->variables[audit->variable_count++] =
             (struct quoit_audit_variable){address, symbol->st_size, audit->names + symbol->st_name};
@@ -106,12 +106,14 @@ void quoit_audit_read_variables(struct quoit_audit *audit)
 /* Names, addresses and sizes of all variables, hashed to 31 bits. */
 static uint64_t fold_variables(const struct quoit_audit *audit)
 {
-    uint64_t mix = quoit_job.data.bytes;
+    uint64_t mix = 0;
+    for (uint32_t i = 0; i < quoit_job.segments.program_count; i++)
+        mix = (mix ^ quoit_job.segments.list[i].bytes) * 0x100000001b3u;
     for (size_t i = 0; i < audit->variable_count; i++) {
         const struct quoit_audit_variable *variable = &audit->variables[i];
         for (const char *c = variable->name; *c; c++)
             mix = (mix ^ (uint8_t)*c) * 0x100000001b3u;
-        mix = (mix ^ (variable->address - quoit_job.data.base)) * 0x9e3779b97f4a7c15u;
+        mix = (mix ^ (variable->address - audit->load_base)) * 0x9e3779b97f4a7c15u;
         mix = (mix ^ mix >> 29 ^ variable->bytes) * 0xbf58476d1ce4e5b9u;
     }
     return mix >> 33;
@@ -176,18 +178,19 @@ static struct quoit_audit_block *find_block(const struct quoit_audit *audit, uin
 
 static void fill_guard(const struct quoit_audit_block *block)
 {
-    memset((char *)quoit_job.heap.base + block->offset + block->bytes, QUOIT_AUDIT_POISON, QUOIT_AUDIT_GUARD_BYTES);
+    memset((char *)quoit_job.regions.heap.base + block->offset + block->bytes, QUOIT_AUDIT_POISON,
+           QUOIT_AUDIT_GUARD_BYTES);
 }
 
 static void check_guard(const struct quoit_audit_block *block, const char *call)
 {
-    const unsigned char *guard = (const unsigned char *)quoit_job.heap.base + block->offset + block->bytes;
+    const unsigned char *guard = (const unsigned char *)quoit_job.regions.heap.base + block->offset + block->bytes;
     char made[QUOIT_AUDIT_PLACE_BYTES];
     for (size_t i = 0; i < QUOIT_AUDIT_GUARD_BYTES; i++)
         if (guard[i] != QUOIT_AUDIT_POISON)
             quoit_wrong(QUOIT_WRONG_OBJECT, call,
                         "byte %zu past the end of a block of %" PRIu64 " bytes at %p from %s%s was written", i,
-                        block->bytes, (void *)(quoit_job.heap.base + block->offset), block->call,
+                        block->bytes, (void *)(quoit_job.regions.heap.base + block->offset), block->call,
                         quoit_audit_place(block->from, made));
 }
 
@@ -233,7 +236,7 @@ void quoit_audit_is_live(uint64_t offset, const char *call)
         quoit_wrong(QUOIT_WRONG_BLOCK, call,
                     "ptr is %p, which is %" PRIu64 " bytes into a block of %" PRIu64
                     " bytes from %s%s; its beginning is needed",
-                    (void *)(quoit_job.heap.base + offset), at, block->bytes, block->call,
+                    (void *)(quoit_job.regions.heap.base + offset), at, block->bytes, block->call,
                     quoit_audit_place(block->from, made));
     if (!block->end_call) {
         check_guard(block, call);
@@ -241,14 +244,14 @@ void quoit_audit_is_live(uint64_t offset, const char *call)
     }
     quoit_wrong(QUOIT_WRONG_BLOCK, call,
                 "ptr is %p, a block of %" PRIu64 " bytes from %s%s that %s%s has freed already",
-                (void *)(quoit_job.heap.base + offset), block->bytes, block->call, quoit_audit_place(block->from, made),
-                block->end_call, quoit_audit_place(block->end_from, ended));
+                (void *)(quoit_job.regions.heap.base + offset), block->bytes, block->call,
+                quoit_audit_place(block->from, made), block->end_call, quoit_audit_place(block->end_from, ended));
 }
 
 /* The offset of the first byte written since the block was freed, or the block's size. */
 static uint64_t find_write(const struct quoit_audit_block *block)
 {
-    const unsigned char *bytes = (const unsigned char *)quoit_job.heap.base + block->offset;
+    const unsigned char *bytes = (const unsigned char *)quoit_job.regions.heap.base + block->offset;
     for (uint64_t i = 0; i < block->bytes; i++)
         if (bytes[i] != QUOIT_AUDIT_POISON)
             return i;
@@ -299,7 +302,7 @@ void quoit_audit_given(uint64_t offset, const char *call)
     block->end_call = call;
     block->end_from = quoit_audit_from();
     block->end_turn = audit->turn++;
-    memset((char *)quoit_job.heap.base + offset, QUOIT_AUDIT_POISON, block->bytes);
+    memset((char *)quoit_job.regions.heap.base + offset, QUOIT_AUDIT_POISON, block->bytes);
     audit->freed_count++;
     audit->freed_bytes += block->bytes;
     give_back(audit, FREED_BLOCKS_MAX, FREED_BYTES_MAX, call);
@@ -321,9 +324,9 @@ bool quoit_audit_reclaim(const char *call)
 void quoit_audit_describe(const void *address, char *text, size_t text_bytes)
 {
     const struct quoit_audit *audit = quoit_job.audit;
-    uint64_t offset = (uintptr_t)address - quoit_job.heap.base;
+    uint64_t offset = (uintptr_t)address - quoit_job.regions.heap.base;
     const struct quoit_audit_variable *variable = find_variable(audit, (uintptr_t)address);
-    const struct quoit_audit_block *block = offset < quoit_job.heap.bytes ? find_block(audit, offset) : NULL;
+    const struct quoit_audit_block *block = offset < quoit_job.regions.heap.bytes ? find_block(audit, offset) : NULL;
     char name[NAME_CHARS];
     if (variable) {
         show_name(variable, name);
@@ -351,21 +354,22 @@ static void check_block(const void *address, uint64_t offset, size_t bytes, cons
         quoit_wrong(QUOIT_WRONG_OBJECT, call,
                     "%s %p is in no block; it lies %" PRIu64 " bytes past the end of a block of %" PRIu64
                     " bytes at %p from %s%s",
-                    argument, address, at - block->bytes, block->bytes, (void *)(quoit_job.heap.base + block->offset),
-                    block->call, quoit_audit_place(block->from, made));
+                    argument, address, at - block->bytes, block->bytes,
+                    (void *)(quoit_job.regions.heap.base + block->offset), block->call,
+                    quoit_audit_place(block->from, made));
     if (bytes > block->bytes - at)
-        quoit_wrong(QUOIT_WRONG_OBJECT, call,
-                    "%s %p with %zu bytes ends %" PRIu64 " bytes past the end of a block of %" PRIu64
-                    " bytes at %p from %s%s",
-                    argument, address, bytes, bytes - (block->bytes - at), block->bytes,
-                    (void *)(quoit_job.heap.base + block->offset), block->call, quoit_audit_place(block->from, made));
+        quoit_wrong(
+            QUOIT_WRONG_OBJECT, call,
+            "%s %p with %zu bytes ends %" PRIu64 " bytes past the end of a block of %" PRIu64 " bytes at %p from %s%s",
+            argument, address, bytes, bytes - (block->bytes - at), block->bytes,
+            (void *)(quoit_job.regions.heap.base + block->offset), block->call, quoit_audit_place(block->from, made));
 }
 
 void quoit_audit_object(const void *address, size_t bytes, const char *argument, const char *call)
 {
     struct quoit_audit *audit = quoit_job.audit;
-    uint64_t offset = (uintptr_t)address - quoit_job.heap.base;
-    if (offset < quoit_job.heap.bytes) {
+    uint64_t offset = (uintptr_t)address - quoit_job.regions.heap.base;
+    if (offset < quoit_job.regions.heap.bytes) {
         pthread_mutex_lock(&audit->lock);
         check_block(address, offset, bytes, argument, call);
         pthread_mutex_unlock(&audit->lock);
@@ -385,11 +389,10 @@ void quoit_audit_object(const void *address, size_t bytes, const char *argument,
 
 void quoit_audit_local(const void *address, size_t bytes, const char *argument, const char *call)
 {
-    uint64_t offset = (uintptr_t)address - quoit_job.heap.base;
-    if (offset >= quoit_job.heap.bytes && offset < quoit_job.boot.layout.job.heap_bytes)
+    uint64_t offset = (uintptr_t)address - quoit_job.regions.heap.base;
+    if (offset >= quoit_job.regions.heap.bytes && offset < quoit_job.boot.layout.job.heap_bytes)
         quoit_wrong_address(call, argument, address, bytes);
-    if (offset < quoit_job.heap.bytes || (uintptr_t)address - quoit_job.data.base < quoit_job.data.bytes)
-        quoit_audit_object(address, bytes, argument, call);
+    quoit_audit_object(address, bytes, argument, call);
 }
 
 void quoit_audit_disjoint(const void *dest, size_t dest_bytes, const void *source, size_t source_bytes,

@@ -28,7 +28,8 @@
 static void *heap_address(void)
 {
     static const uintptr_t in_half[2] = {0x180000000000, 0x300000000000};
-    return (void *)in_half[!quoit_half(quoit_job.segments.segment[0].base)];
+    const struct quoit_data_segment *data = quoit_data_segments_main(&quoit_job.segments);
+    return (void *)in_half[!quoit_half(data ? data->base : NULL)];
 }
 
 struct quoit_job quoit_job;
@@ -54,23 +55,34 @@ static void map_heap(struct quoit_boot *boot)
         at = (char *)boot->memory + offset;
     else
         quoit_map_leave_out(at, bytes);
-    quoit_job.heap = (struct quoit_region){
+    quoit_job.regions.heap = (struct quoit_region){
         .base = (uintptr_t)at, .bytes = 0, .segment_offset = boot->layout.segment_heap}; /* grows with shmem_malloc */
+}
+
+static int by_address(const void *a, const void *b)
+{
+    const struct quoit_region *x = a, *y = b;
+    return x->base < y->base ? -1 : x->base > y->base;
 }
 
 /* The regions of the data segments, whose layout is the same in every segment. */
 static void set_data_regions(const struct quoit_boot *boot)
 {
     const struct quoit_data_segments *segments = &quoit_job.segments;
+    const struct quoit_data_segment *largest = quoit_data_segments_main(segments);
+    struct quoit_regions *regions = &quoit_job.regions;
     uint64_t segment_offset = boot->layout.segment_data;
-    quoit_job.library_count = segments->count - 1;
+    regions->others = calloc(segments->count + 1, sizeof *regions->others);
+    if (!regions->others)
+        cannot_start("no memory", QUOIT_NO_MEMORY);
     for (uint32_t i = 0; i < segments->count; i++) {
-        struct quoit_region *region = i == 0 ? &quoit_job.data : &quoit_job.libraries[i - 1];
-        *region = (struct quoit_region){.base = (uintptr_t)segments->segment[i].base,
-                                        .bytes = segments->segment[i].bytes,
-                                        .segment_offset = segment_offset};
-        segment_offset += segments->segment[i].bytes;
+        const struct quoit_data_segment *segment = &segments->list[i];
+        struct quoit_region *region = segment == largest ? &regions->data : &regions->others[regions->other_count++];
+        *region = (struct quoit_region){
+            .base = (uintptr_t)segment->base, .bytes = segment->bytes, .segment_offset = segment_offset};
+        segment_offset += segment->bytes;
     }
+    qsort(regions->others, regions->other_count, sizeof *regions->others, by_address);
 }
 
 static void share_variables(struct quoit_boot *boot)
@@ -109,12 +121,8 @@ static void open_fabric(struct quoit_boot *boot, const struct quoit_options *opt
     enum quoit_status status = quoit_fabric_open(&config, &quoit_job.fabric);
     if (status != QUOIT_OK)
         cannot_start("the transports to the other PEs could not be opened", status);
-    quoit_job.fabric->self.regions[0] = &quoit_job.heap;
-    quoit_job.fabric->self.regions[1] = &quoit_job.data;
-    for (uint32_t i = 0; i < quoit_job.library_count; i++)
-        quoit_job.fabric->self.regions[2 + i] = &quoit_job.libraries[i];
+    quoit_job.fabric->self.regions = &quoit_job.regions;
     atomic_store(&quoit_job.fabric->self.shared->load_base, quoit_job.segments.load_base);
-    atomic_store(&quoit_job.fabric->self.shared->data_base, (uintptr_t)quoit_job.segments.segment[0].base);
 }
 
 /* Variables that only oshrun reads, under another launcher: one line for the job names them. */
@@ -124,9 +132,8 @@ static void warn_of_idle_variables(const struct quoit_boot *boot, const struct q
     uint32_t count = 0;
     for (int id = 0; id < QUOIT_OPT_COUNT && boot->exchange.ops && boot->exchange.size > 1 && boot->pe == 0; id++) {
         const struct quoit_option *option = &quoit_options_table[id];
-        bool is_of_network =
-            id == QUOIT_OPT_NETWORK || id == QUOIT_OPT_NETWORK_PROVIDER || id == QUOIT_OPT_NETWORK_DEVICE ||
-            id == QUOIT_OPT_SCHEDULES;
+        bool is_of_network = id == QUOIT_OPT_NETWORK || id == QUOIT_OPT_NETWORK_PROVIDER ||
+                             id == QUOIT_OPT_NETWORK_DEVICE || id == QUOIT_OPT_SCHEDULES;
         bool is_idle = option->reader == QUOIT_READER_LAUNCHER || option->reader == QUOIT_READER_LINKS;
         is_idle &= !is_of_network || !quoit_job_config_has_proxies(&boot->layout.job);
         size_t used = strlen(names);
@@ -181,9 +188,10 @@ static void try_paths(struct quoit_boot *boot)
         quoit_boot_abort(boot, 1, text);
     }
     if (paths->is_network && !boot->layout.job.has_loopback)
-        quoit_boot_abort(boot, 1,
-                         "--path network: the job has no network to send through: oshrun joins one where its own --path or "
-                         "QUOIT_PATH says so; other launchers start one for jobs of several hosts alone [Q0305]");
+        quoit_boot_abort(
+            boot, 1,
+            "--path network: the job has no network to send through: oshrun joins one where its own --path or "
+            "QUOIT_PATH says so; other launchers start one for jobs of several hosts alone [Q0305]");
     int problem = quoit_paths_use(paths, QUOIT_COPY_CMA) ? try_cma(boot) : 0;
     if (problem && paths->source == QUOIT_PATHS_FORCED) {
         snprintf(text, sizeof text,
@@ -205,7 +213,7 @@ static void set_half(const struct quoit_region *region)
 
 void quoit_job_regions_changed(void)
 {
-    const struct quoit_region *heap = &quoit_job.heap, *data = &quoit_job.data;
+    const struct quoit_region *heap = &quoit_job.regions.heap, *data = &quoit_job.regions.data;
     if (quoit_job.fast.pe_count == 0)
         return;
     if (quoit_half((const void *)data->base) != quoit_half((const void *)heap->base))
@@ -227,8 +235,10 @@ static void make_reaches(const struct quoit_layout *layout)
     for (uint32_t i = 0; i < layout->local_count; i++) {
         const struct quoit_peer *peer = &quoit_job.fabric->peers[layout->first_pe + i];
         quoit_assert(peer->segment);
-        reaches[i].shift[quoit_half((const void *)quoit_job.data.base)] = shift_of(&quoit_job.data, peer);
-        reaches[i].shift[quoit_half((const void *)quoit_job.heap.base)] = shift_of(&quoit_job.heap, peer);
+        reaches[i].shift[quoit_half((const void *)quoit_job.regions.data.base)] =
+            shift_of(&quoit_job.regions.data, peer);
+        reaches[i].shift[quoit_half((const void *)quoit_job.regions.heap.base)] =
+            shift_of(&quoit_job.regions.heap, peer);
         reaches[i].park = peer->park;
         reaches[i].segment = peer->segment;
     }
@@ -311,8 +321,8 @@ static void begin(int thread_level, const struct quoit_options *options)
         make_reaches(&quoit_job.boot.layout);
     quoit_job.state = QUOIT_JOB_RUNNING;
     quoit_job.init_count = 1;
-    quoit_job.counts_polls =
-        quoit_wait_shares(quoit_job.fabric->self.waiter.policy) || quoit_job_config_has_proxies(&quoit_job.boot.layout.job);
+    quoit_job.counts_polls = quoit_wait_shares(quoit_job.fabric->self.waiter.policy) ||
+                             quoit_job_config_has_proxies(&quoit_job.boot.layout.job);
     if (thread_level > SHMEM_THREAD_FUNNELED)
         quoit_job.fabric->self.has_threads = true;
     quoit_crash_tell(quoit_boot_crashed, &quoit_job.boot);
@@ -351,8 +361,8 @@ static void log_start(void)
               "pid %d on host %u, with %u PEs on %u hosts, thread level %d, heap at %p up to %llu bytes, variables at "
               "%p, %llu bytes",
               (int)getpid(), layout->host, quoit_job.pe_count, layout->job.host_count, quoit_job.thread_level,
-              (void *)quoit_job.heap.base, (unsigned long long)layout->job.heap_bytes, (void *)quoit_job.data.base,
-              (unsigned long long)quoit_job.data.bytes);
+              (void *)quoit_job.regions.heap.base, (unsigned long long)layout->job.heap_bytes,
+              (void *)quoit_job.regions.data.base, (unsigned long long)quoit_job.regions.data.bytes);
 }
 
 void quoit_job_start(int thread_level)
@@ -361,17 +371,18 @@ void quoit_job_start(int thread_level)
     quoit_assert(quoit_job.state == QUOIT_JOB_NEW);
     boot->socket_fd = -1;
     struct quoit_options options = read_options();
-    quoit_data_segments_find(&quoit_job.segments);
+    if (quoit_data_segments_find(&quoit_job.segments) != QUOIT_OK)
+        cannot_start("no memory", QUOIT_NO_MEMORY);
     boot->launcher = options.values[QUOIT_OPT_LAUNCHER].text;
     boot->heap_bytes_asked = options.values[QUOIT_OPT_SYMMETRIC_SIZE].number;
-    boot->network = (struct quoit_boot_network){.driver = options.values[QUOIT_OPT_NETWORK].text,
-                                                .provider = options.values[QUOIT_OPT_NETWORK_PROVIDER].text,
-                                                .device = options.values[QUOIT_OPT_NETWORK_DEVICE].text,
-                                                .link_timeout_ns = options.values[QUOIT_OPT_LINK_TIMEOUT].number,
-                                                .link_limit_ns = options.values[QUOIT_OPT_LINK_LIMIT].number,
-                                                .log_level = (uint32_t)quoit_options_log_level(&options),
-                                                .has_loopback = strcmp(options.values[QUOIT_OPT_PATH].text,
-                                                                       QUOIT_PATHS_NETWORK) == 0};
+    boot->network = (struct quoit_boot_network){
+        .driver = options.values[QUOIT_OPT_NETWORK].text,
+        .provider = options.values[QUOIT_OPT_NETWORK_PROVIDER].text,
+        .device = options.values[QUOIT_OPT_NETWORK_DEVICE].text,
+        .link_timeout_ns = options.values[QUOIT_OPT_LINK_TIMEOUT].number,
+        .link_limit_ns = options.values[QUOIT_OPT_LINK_LIMIT].number,
+        .log_level = (uint32_t)quoit_options_log_level(&options),
+        .has_loopback = strcmp(options.values[QUOIT_OPT_PATH].text, QUOIT_PATHS_NETWORK) == 0};
     enum quoit_status status = quoit_boot_start(quoit_job.segments.bytes, boot);
     if (status != QUOIT_OK)
         quoit_boot_abort(boot, 1, ""); /* it has been told */
@@ -441,9 +452,11 @@ void quoit_job_finish(bool is_exit)
     free(quoit_job.fast.reaches);
     free(quoit_job.fast.contexts);
     quoit_job.fast = (struct quoit_fast){0};
-    quoit_job.heap.bytes = 0;
-    quoit_job.data.bytes = 0;
-    quoit_job.library_count = 0;
+    quoit_job.regions.heap.bytes = 0;
+    quoit_job.regions.data.bytes = 0;
+    quoit_job.regions.other_count = 0;
+    free(quoit_job.regions.others);
+    quoit_job.regions.others = NULL;
     quoit_handles_end();
     quoit_sets_end();
     quoit_team_delete(quoit_job.world);

@@ -5,7 +5,7 @@
  * shmem_init: fast.pe_count 0 makes every PE number invalid, so one comparison on the hot path also detects use before
  * init; the slow path then reports it.
  *
- * Regions: the symmetric heap (only the part grown so far), the program's data segment and those of its libraries. A
+ * Regions: the symmetric heap (only the part grown so far), the program's data segments and those of its libraries. A
  * symmetric address lies in one of them; its segment offset is the same on all PEs.
  *
  * Threads: set-up and finalize run on one thread; afterwards any thread reads, and fields that change name their
@@ -48,7 +48,7 @@ struct quoit_fast {
     uint32_t pe_count;              /* that many PEs */
     struct quoit_reach *reaches;    /* [pe_count] */
     /* By quoit_half(), for the region in that half of the address space: the heap in one, the program's variables in
-     * the other; variables of libraries take the slow path. */
+     * the other; a further part of them, and variables of libraries, take the slow path. */
     uintptr_t base[2];
     uint64_t span[2];                    /* an element that begins within it also ends inside the region */
     struct quoit_fast_context *contexts; /* [QUOIT_CONTEXTS_MAX], by the index in the handle; NULL: none created yet */
@@ -76,9 +76,8 @@ struct quoit_job {
     uint32_t pe;
     bool counts_polls; /* see poll.h, also for the next two */
     uint32_t poll_count;
-    const void *polled;       /* the word polled last */
-    struct quoit_region heap; /* bytes: its size so far */
-    struct quoit_region data; /* of the program */
+    const void *polled; /* the word polled last */
+    struct quoit_regions regions;
     struct quoit_fabric *fabric;
     enum quoit_job_state state;
     int thread_level;
@@ -97,10 +96,8 @@ struct quoit_job {
     uint64_t team_pieces;                /* reserved by splits in progress, as bits; see handle.c */
     struct quoit_audit *audit;           /* see audit.h; NULL without --check */
     struct quoit_data_segments segments; /* found by the first shmem_init */
-    uint32_t library_count;
-    struct quoit_region libraries[QUOIT_DATA_SEGMENTS_MAX - 1]; /* their data segments */
-    const char *outside_call;                                   /* QUOIT_JOB_ENTER while the library is not initialized
-                                                                 */
+    const char *outside_call;            /* QUOIT_JOB_ENTER while the library is not initialized
+                                          */
     void *outside_from;
     _Atomic uint32_t wait_turn; /* where the next wait for any of several objects starts to look */
 };
@@ -133,24 +130,20 @@ static inline uint64_t quoit_job_first_flag(void)
     return (uint64_t)quoit_job.init_number << QUOIT_TEAM_FLAG_BITS;
 }
 
-static inline bool quoit_region_has(const struct quoit_region *region, const void *address, size_t bytes,
-                                    uint64_t *offset_out)
-{
-    uint64_t at = (uintptr_t)address - region->base;
-    *offset_out = region->segment_offset + at;
-    return at < region->bytes && bytes <= region->bytes - at;
-}
-
 /* The segment offset of a symmetric object of `bytes` at `address`. False unless it lies wholly in one region. */
 static inline bool quoit_job_locate(const void *address, size_t bytes, uint64_t *offset_out)
 {
-    if (quoit_region_has(&quoit_job.heap, address, bytes, offset_out) ||
-        quoit_region_has(&quoit_job.data, address, bytes, offset_out))
-        return true;
-    for (uint32_t i = 0; i < quoit_job.library_count; i++)
-        if (quoit_region_has(&quoit_job.libraries[i], address, bytes, offset_out))
-            return true;
-    return false;
+    return quoit_regions_locate(&quoit_job.regions, address, bytes, offset_out);
+}
+
+/* The address of a variable of the program in the program's file, as symbols have it; 0: it is none. */
+static inline uint64_t quoit_job_file_address(const void *address)
+{
+    const struct quoit_data_segments *segments = &quoit_job.segments;
+    for (uint32_t i = 0; i < segments->program_count; i++)
+        if ((uintptr_t)address - (uintptr_t)segments->list[i].base < segments->list[i].bytes)
+            return (uintptr_t)address - segments->load_base;
+    return 0;
 }
 
 /* On entry to every routine that may wait or find a mistake: records the routine and the calling line for messages.

@@ -84,7 +84,7 @@ static void put_in_core(char *heap, uint64_t from, uint64_t to)
 
 static bool take_pages(uint64_t from, uint64_t to)
 {
-    char *heap = (char *)quoit_job.heap.base;
+    char *heap = (char *)quoit_job.regions.heap.base;
     if (quoit_job.is_heap_in_core)
         put_in_core(heap, from, to);
     return quoit_map_take(heap, from, to) == 0;
@@ -95,7 +95,7 @@ static bool grow(struct same same)
 {
     uint64_t used = quoit_heap_used_bytes(quoit_job.allocator);
     uint64_t limit = quoit_job.boot.layout.job.heap_bytes;
-    uint64_t from = quoit_job.heap.bytes;
+    uint64_t from = quoit_job.regions.heap.bytes;
     if (used <= from)
         return true;
     uint64_t to = (used + used / 8 + GROW_BYTES - 1) / GROW_BYTES * GROW_BYTES;
@@ -103,24 +103,24 @@ static bool grow(struct same same)
         to = limit;
     if (any_failed(same, !is_room(to - from)) || any_failed(same, !take_pages(from, to)))
         return false;
-    quoit_job.heap.bytes = to;
+    quoit_job.regions.heap.bytes = to;
     quoit_job_regions_changed();
     return true;
 }
 
 static uint64_t offset_of_block(const void *ptr, const char *call)
 {
-    uint64_t offset = (uintptr_t)ptr - quoit_job.heap.base;
+    uint64_t offset = (uintptr_t)ptr - quoit_job.regions.heap.base;
     uint64_t start, bytes;
     if (quoit_job.audit)
         quoit_audit_is_live(offset, call);
     if (quoit_heap_block_bytes(quoit_job.allocator, offset) != 0)
         return offset;
-    if (offset < quoit_job.heap.bytes && quoit_heap_find(quoit_job.allocator, offset, &start, &bytes))
+    if (offset < quoit_job.regions.heap.bytes && quoit_heap_find(quoit_job.allocator, offset, &start, &bytes))
         quoit_wrong(QUOIT_WRONG_BLOCK, call,
                     "ptr is %p, which is %llu bytes into a block of %llu bytes; its beginning is needed", ptr,
                     (unsigned long long)(offset - start), (unsigned long long)bytes);
-    if (offset < quoit_job.heap.bytes)
+    if (offset < quoit_job.regions.heap.bytes)
         quoit_wrong(QUOIT_WRONG_BLOCK, call, "ptr is %p, which is no block now; freed twice?", ptr);
     quoit_wrong(QUOIT_WRONG_BLOCK, call, "ptr is %p, which is not in the symmetric heap; memory of malloc?", ptr);
 }
@@ -144,7 +144,7 @@ static void prepare(const char *call)
 /* A new block, or NULL on all PEs. Ends before the barrier. */
 static void *take(size_t bytes, size_t align, struct same same)
 {
-    if (align > MAP_ALIGN && any_failed(same, quoit_job.heap.base % align != 0))
+    if (align > MAP_ALIGN && any_failed(same, quoit_job.regions.heap.base % align != 0))
         return NULL;
     if (bytes > quoit_job.boot.layout.job.heap_bytes)
         return NULL;
@@ -160,7 +160,7 @@ static void *take(size_t bytes, size_t align, struct same same)
     }
     if (quoit_job.audit)
         quoit_audit_taken(offset, bytes, same.call);
-    return (char *)quoit_job.heap.base + offset;
+    return (char *)quoit_job.regions.heap.base + offset;
 }
 
 static void give_back(uint64_t offset, const char *call)
@@ -204,7 +204,7 @@ static void give(void *ptr, const char *call)
         return;
     }
     uint64_t offset = offset_of_block(ptr, call);
-    compare_calls(quoit_job.heap.segment_offset + offset, 0, 0, call);
+    compare_calls(quoit_job.regions.heap.segment_offset + offset, 0, 0, call);
     barrier(same_of(call, "ptr is the block at byte %llu of the heap", offset, 0));
     give_back(offset, call);
 }
@@ -221,7 +221,7 @@ static void *resize(void *ptr, size_t bytes, const char *call)
     }
     uint64_t offset = offset_of_block(ptr, call);
     uint64_t before = quoit_heap_block_bytes(quoit_job.allocator, offset) - guard_bytes();
-    compare_calls(quoit_job.heap.segment_offset + offset, bytes, 0, call);
+    compare_calls(quoit_job.regions.heap.segment_offset + offset, bytes, 0, call);
     struct same same = same_of(call, "ptr is the block at byte %llu of the heap and size is %llu", offset, bytes);
     barrier(same);
     void *block = NULL;

@@ -115,6 +115,7 @@ static void check(struct wait_set *set, const char *call)
 static void wait_for(const struct wait_set *set, bool (*is_done)(void *arg), void *arg, const char *call)
 {
     struct quoit_wish wish = {.offset = set->offset,
+                              .address = quoit_job_file_address(set->ivars),
                               .count = set->count < UINT32_MAX ? (uint32_t)set->count : UINT32_MAX,
                               .bytes = set->bytes,
                               .cmp = (uint8_t)set->cmp,

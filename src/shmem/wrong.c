@@ -28,21 +28,28 @@ static uint64_t called_from(const char *call)
     return (uintptr_t)from - object->l_addr;
 }
 
-/* In a position-independent program the addresses of variables differ between PEs: they are shown as PROGRAM+0x4010, as
+/* "libx.so", or the program's name. */
+static const char *object_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return !path[0] ? program_invocation_short_name : slash ? slash + 1 : path;
+}
+
+/* In position-independent objects the addresses of variables differ between PEs: they are shown as PROGRAM+0x4010, as
  * addr2line and nm know them, so that all PEs send the same text and the launcher folds it into one. */
 static void name_variables(char text[REASON_BYTES])
 {
     char named[REASON_BYTES];
     size_t used = 0;
-    const struct quoit_region *data = &quoit_job.data;
-    if (quoit_job.segments.load_base == 0 || data->bytes == 0)
-        return;
     for (const char *at = text; *at && used < sizeof named - 1;) {
         char *end = NULL;
         uintptr_t address = strncmp(at, "0x", 2) == 0 ? strtoull(at, &end, 16) : 0;
-        if (end && address - data->base < data->bytes) {
-            int n = snprintf(named + used, sizeof named - used, "%.60s+0x%" PRIxPTR, program_invocation_short_name,
-                             address - (uintptr_t)quoit_job.segments.load_base);
+        struct quoit_object object = {.kind = QUOIT_OBJECT_NONE};
+        if (end)
+            object = quoit_data_segments_explain(&quoit_job.segments, (const void *)address);
+        if (object.load_base != 0 && object.kind != QUOIT_OBJECT_THREAD_LOCAL) {
+            int n = snprintf(named + used, sizeof named - used, "%.60s+0x%" PRIxPTR, object_name(object.path),
+                             address - (uintptr_t)object.load_base);
             used = used + (size_t)n < sizeof named ? used + (size_t)n : sizeof named - 1;
             at = end;
         } else {
@@ -83,46 +90,72 @@ void quoit_wrong_pe(const char *call, const char *argument, int pe, unsigned pe_
                 pe_count - 1);
 }
 
-/* The line of /proc/self/maps that contains `address`: its permissions and name. False if nothing is mapped there. */
-static int find_mapping(uintptr_t address, char rights_out[8], char *name_out, size_t name_bytes)
+/* The name of what is mapped at `address`, "" for anonymous memory. False if nothing is mapped there. */
+static bool find_mapping(uintptr_t address, char *name_out, size_t name_bytes)
 {
     FILE *maps = fopen("/proc/self/maps", "re");
     char line[512];
-    int is_found = 0;
+    bool is_found = false;
     while (maps && !is_found && fgets(line, sizeof line, maps)) {
         uintptr_t start, end;
-        char rights[8] = "", path[GUESS_BYTES] = "";
-        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %7s %*s %*s %*s %255s", &start, &end, rights, path) < 3)
+        char path[GUESS_BYTES] = "";
+        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %*s %*s %*s %*s %255s", &start, &end, path) < 2)
             continue;
-        if (address >= start && address < end) {
-            memcpy(rights_out, rights, sizeof rights);
+        is_found = address >= start && address < end;
+        if (is_found)
             snprintf(name_out, name_bytes, "%s", path);
-            is_found = 1;
-        }
     }
     if (maps)
         fclose(maps);
     return is_found;
 }
 
-/* Guesses what a non-symmetric address is. Addresses near this call's frame are on the thread's stack. */
+/* What is certain of a non-symmetric address in the program or in a library. False: it is in neither. */
+static bool explain(const void *address, char *text_out)
+{
+    static const char *const reasons[] = {
+        [QUOIT_LIBRARIES_HAVE_THREADS] = "because the process had several threads at shmem_init, which may have been "
+                                         "using it; start threads after shmem_init",
+        [QUOIT_LIBRARIES_UNKNOWN] = "because /proc/self/task cannot be read, so the process may have several threads"};
+    const struct quoit_object object = quoit_data_segments_explain(&quoit_job.segments, address);
+    const enum quoit_object_kind kind = object.kind;
+    const char *name = object_name(object.path);
+    if (kind == QUOIT_OBJECT_READ_ONLY)
+        snprintf(text_out, GUESS_BYTES,
+                 object.path[0] ? "a constant or code of the shared library %.120s"
+                                : "a constant or code of the program",
+                 name);
+    else if (kind == QUOIT_OBJECT_THREAD_LOCAL)
+        snprintf(text_out, GUESS_BYTES, "a thread-local variable; each thread of a PE has its own");
+    else if (kind == QUOIT_OBJECT_RUNTIME)
+        snprintf(text_out, GUESS_BYTES, "a variable of the shared library %.120s, which stays private to each process",
+                 name);
+    else if (kind == QUOIT_OBJECT_LEFT_OUT)
+        snprintf(text_out, GUESS_BYTES, "a variable of the shared library %.60s, left out %s", name,
+                 reasons[quoit_job.segments.libraries]);
+    else if (kind == QUOIT_OBJECT_LATE)
+        snprintf(text_out, GUESS_BYTES,
+                 "a variable of the shared library %.60s, which was loaded after shmem_init; load it before, or link "
+                 "with it",
+                 name);
+    return kind != QUOIT_OBJECT_NONE && kind != QUOIT_OBJECT_SHARED;
+}
+
+/* Says what a non-symmetric address is, as far as can be known. Addresses near this call's frame are on the thread's
+ * stack. */
 static void guess(const void *address, char *guess_out)
 {
+    if (explain(address, guess_out))
+        return;
     uintptr_t at = (uintptr_t)address;
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-    char rights[8], name[GUESS_BYTES];
-    if (!find_mapping(at, rights, name, sizeof name))
+    char name[GUESS_BYTES];
+    if (!find_mapping(at, name, sizeof name))
         snprintf(guess_out, GUESS_BYTES, "nothing is mapped there; a wild pointer?");
     else if (strncmp(name, "[stack", 6) == 0 || (at > here && at - here < (8u << 20) && name[0] == '\0'))
         snprintf(guess_out, GUESS_BYTES, "a stack variable?");
     else if (strcmp(name, "[heap]") == 0 || name[0] == '\0')
         snprintf(guess_out, GUESS_BYTES, "memory from malloc? shmem_malloc gives symmetric memory");
-    else if (strstr(name, ".so"))
-        snprintf(guess_out, GUESS_BYTES,
-                 "a variable of the shared library %.120s, which was loaded after shmem_init, or when threads ran?",
-                 strrchr(name, '/') ? strrchr(name, '/') + 1 : name);
-    else if (rights[1] != 'w')
-        snprintf(guess_out, GUESS_BYTES, "a constant or code of the program?");
     else
         snprintf(guess_out, GUESS_BYTES, "it lies in %.160s", name);
 }
@@ -141,16 +174,16 @@ static void describe_block(uint64_t offset, char *text_out)
 void quoit_wrong_address(const char *call, const char *argument, const void *address, size_t bytes)
 {
     char what[GUESS_BYTES];
-    uint64_t in_heap = (uintptr_t)address - quoit_job.heap.base;
-    uint64_t in_data = (uintptr_t)address - quoit_job.data.base;
+    uint64_t in_heap = (uintptr_t)address - quoit_job.regions.heap.base;
+    const struct quoit_region *variables = quoit_regions_variables(&quoit_job.regions, address);
     uint64_t limit = quoit_job.boot.layout.job.heap_bytes;
     if (!address)
         quoit_wrong(QUOIT_WRONG_NULL, call, "%s is NULL, but a symmetric address is needed", argument);
-    if (in_heap < quoit_job.heap.bytes) {
+    if (in_heap < quoit_job.regions.heap.bytes) {
         describe_block(in_heap, what);
         quoit_wrong(QUOIT_WRONG_ADDRESS, call,
                     "%s %p with %zu bytes ends %" PRIu64 " bytes past the end of the symmetric heap; %s", argument,
-                    address, bytes, (uint64_t)bytes - (quoit_job.heap.bytes - in_heap), what);
+                    address, bytes, (uint64_t)bytes - (quoit_job.regions.heap.bytes - in_heap), what);
     }
     if (in_heap < limit)
         quoit_wrong(QUOIT_WRONG_ADDRESS, call,
@@ -158,10 +191,13 @@ void quoit_wrong_address(const char *call, const char *argument, const void *add
                     " bytes are in use",
                     argument, address, in_heap - quoit_heap_used_bytes(quoit_job.allocator),
                     quoit_heap_used_bytes(quoit_job.allocator));
-    if (in_data < quoit_job.data.bytes)
+    if (variables) {
+        const char *path = quoit_data_segments_at(&quoit_job.segments, address)->path;
         quoit_wrong(QUOIT_WRONG_ADDRESS, call,
-                    "%s %p with %zu bytes ends %" PRIu64 " bytes past the end of the program's global variables",
-                    argument, address, bytes, (uint64_t)bytes - (quoit_job.data.bytes - in_data));
+                    "%s %p with %zu bytes ends %" PRIu64 " bytes past the end of %s's global variables", argument,
+                    address, bytes, (uint64_t)bytes - (variables->bytes - ((uintptr_t)address - variables->base)),
+                    path[0] ? object_name(path) : "the program");
+    }
     guess(address, what);
     quoit_wrong(QUOIT_WRONG_ADDRESS, call, "%s %p is not a symmetric address (%s)", argument, address, what);
 }
