@@ -91,7 +91,6 @@ static void take_signal(struct job *job, uint32_t whom, int number)
         end_signal_programs(job, number);
     else
         end_signal_all(job, number);
-    job->talk.is_paused = number == SIGTSTP; /* oshrun stops itself next */
 }
 
 /* Where the PEs are, then their end. */

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "env/clock.h"
 
 #define SWEEP_ROUNDS_MAX 400 /* of 1 ms */
@@ -63,6 +64,17 @@ void children_sweep(void)
             return;
         quoit_clock_sleep_ns(1000000);
     }
+}
+
+void children_end_as(int wait_status)
+{
+    children_sweep();
+    if (WIFEXITED(wait_status))
+        _exit(WEXITSTATUS(wait_status));
+    const char *name = sigabbrev_np(WTERMSIG(wait_status));
+    quoit_say("a process of oshrun was killed by SIG%s; the job was ended, status %d [Q0219]", name ? name : "?",
+              128 + WTERMSIG(wait_status));
+    _exit(128 + WTERMSIG(wait_status));
 }
 
 static pid_t parent_of(pid_t pid)

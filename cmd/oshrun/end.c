@@ -24,15 +24,20 @@
 #define UNSTOPPED_BYTES    (256 + UNSTOPPED_TOLD_MAX * (HOSTS_NAME_BYTES + 16))
 
 /* A group id is not reused before its leader is reaped. */
-void end_signal_all(struct job *job, int signal_number)
+void end_signal_all_but(struct job *job, pid_t spared, int signal_number)
 {
     const int32_t number = signal_number;
     hosts_say_all(job, TALK_SIGNAL, TALK_TO_GROUPS, &number, sizeof number);
     for (uint32_t i = 0; i < job->plan->pe_count; i++) {
         pid_t pid = job->pes[i].pid;
-        if (pid && kill(-pid, signal_number) != 0)
+        if (pid && pid != spared && kill(-pid, signal_number) != 0)
             kill(pid, signal_number); /* it has not created its group yet */
     }
+}
+
+void end_signal_all(struct job *job, int signal_number)
+{
+    end_signal_all_but(job, 0, signal_number);
 }
 
 /* To the program of a PE, not to a shell or debugger around it. */
@@ -129,7 +134,7 @@ void end_begin(struct job *job, enum end_reason reason, int status, uint32_t cul
 {
     if (job->end.phase != ENDING_NOT || job->role == ROLE_AGENT) /* an agent does not decide: end_as_told */
         return;
-    uint64_t now_ns = quoit_clock_now_ns();
+    uint64_t now_ns = loop_now_ns(&job->loop);
     job->end = (struct end){.phase = ENDING_GRACE,
                             .reason = reason,
                             .status = status,
@@ -142,7 +147,7 @@ void end_begin(struct job *job, enum end_reason reason, int status, uint32_t cul
 
 void end_as_told(struct job *job, bool asks_where)
 {
-    uint64_t now_ns = quoit_clock_now_ns();
+    uint64_t now_ns = loop_now_ns(&job->loop);
     if (job->end.phase == ENDING_KILLED && job->notes)
         return;
     job->end = (struct end){.reason = asks_where ? END_TIMEOUT : END_TOLD, .begin_ns = now_ns};
@@ -152,7 +157,7 @@ void end_as_told(struct job *job, bool asks_where)
 void end_prolong(struct job *job, uint64_t grace_ns)
 {
     struct end *end = &job->end;
-    uint64_t wanted_ns = quoit_clock_now_ns() + grace_ns, last_ns = end->begin_ns + GRACE_NS_MAX;
+    uint64_t wanted_ns = loop_now_ns(&job->loop) + grace_ns, last_ns = end->begin_ns + GRACE_NS_MAX;
     if (end->phase == ENDING_GRACE && wanted_ns > end->deadline_ns && !job->is_hurried)
         end->deadline_ns = wanted_ns < last_ns ? wanted_ns : last_ns;
 }
@@ -172,6 +177,15 @@ bool end_gives_up_output(struct job *job, uint64_t now_ns)
         end_be(job, END_TIMEOUT, STATUS_TIMEOUT);
     bool is_told_to_end = is_late || job->end.reason == END_INTERRUPTED;
     return job->is_hurried || (is_told_to_end && output_stuck_ns(&job->output, now_ns) > OUTPUT_STUCK_NS);
+}
+
+void end_lose_guard(struct job *job)
+{
+    job->is_hurried = true;
+    if (job->role == ROLE_AGENT)
+        end_as_told(job, false);
+    else
+        end_begin(job, END_GUARD_GONE, 128 + SIGKILL, 0, 0);
 }
 
 void end_interrupt(struct job *job, int signal_number)

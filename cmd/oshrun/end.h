@@ -13,8 +13,12 @@ void end_as_told(struct job *job, bool asks_where);
 void end_prolong(struct job *job, uint64_t grace_ns);
 /* Signals the process group of each PE. */
 void end_signal_all(struct job *job, int signal_number);
+/* The same, but for the PE of this process; 0: none. */
+void end_signal_all_but(struct job *job, pid_t spared, int signal_number);
 /* Signals the program of each PE, not a shell or debugger around it. */
 void end_signal_programs(struct job *job, int signal_number);
+/* A process that watches over this one has gone: no process waits for a status or for output any more. */
+void end_lose_guard(struct job *job);
 /* On a signal to oshrun itself: the first one asks the PEs to end, the second kills them. */
 void end_interrupt(struct job *job, int signal_number);
 /* Whether output that waits for its reader is dropped: only if oshrun was asked to end, by a signal or --timeout.

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "guard.h"
-#include "children.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/log.h"
+#include "children.h"
+#include "front.h"
 
 void guard_block_signals(sigset_t *set_out)
 {
@@ -31,33 +32,6 @@ void guard_block_signals(sigset_t *set_out)
     sigprocmask(SIG_BLOCK, set_out, NULL);
 }
 
-/* The child has ended: what descended from it is killed. */
-static void __attribute__((noreturn)) finish(int status)
-{
-    children_sweep();
-    if (WIFEXITED(status))
-        _exit(WEXITSTATUS(status));
-    const char *name = sigabbrev_np(WTERMSIG(status));
-    quoit_say("a process of oshrun was killed by SIG%s; the job was ended, status %d [Q0219]", name ? name : "?",
-              128 + WTERMSIG(status));
-    _exit(128 + WTERMSIG(status));
-}
-
-/* After SIGCHLD: the child ended or stopped, or an orphan ended. */
-static void look_at(pid_t child)
-{
-    for (;;) {
-        int status = 0;
-        pid_t pid = waitpid(-1, &status, WNOHANG | WUNTRACED);
-        if (pid <= 0)
-            return;
-        if (pid == child && WIFSTOPPED(status))
-            raise(SIGSTOP); /* the shell sees oshrun stop, once the whole job has; SIGCONT is forwarded later */
-        else if (pid == child)
-            finish(status);
-    }
-}
-
 /* The command line that ps shows, in the memory where it stands. */
 static void rename_process(const char *name, int argc, char **argv)
 {
@@ -67,14 +41,16 @@ static void rename_process(const char *name, int argc, char **argv)
     memcpy(argv[0], name, strnlen(name, bytes));
 }
 
+/* quoit-guard. Stops and continues are no business of its own: it is never stopped but from outside. */
 static void __attribute__((noreturn)) watch_over(pid_t child, const sigset_t *set)
 {
     for (;;) {
-        int number = sigwaitinfo(set, NULL);
-        if (number == SIGCHLD)
-            look_at(child);
-        else if (number > 0)
+        int number = sigwaitinfo(set, NULL), status = 0;
+        if (number > 0 && number != SIGCHLD && number != SIGTSTP && number != SIGCONT)
             kill(child, number);
+        for (pid_t pid; number == SIGCHLD && (pid = waitpid(-1, &status, WNOHANG)) > 0;)
+            if (pid == child)
+                children_end_as(status);
     }
 }
 
@@ -95,25 +71,50 @@ static pid_t descend(void)
     return 0;
 }
 
-pid_t guard_start(int argc, char **argv)
+static void close_if_open(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
+void guard_continue_front(const struct guard *guard)
+{
+    if (guard->front_pidfd < 0 || syscall(SYS_pidfd_send_signal, guard->front_pidfd, SIGCONT, NULL, 0) != 0)
+        kill(guard->front_pid, SIGCONT);
+}
+
+bool guard_start(int argc, char **argv, int in_fd, int out_fd, struct guard *guard_out)
 {
     sigset_t set;
+    int ends[2];
     guard_block_signals(&set);
-    pid_t group = getpgrp();
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+        return false;
+    *guard_out = (struct guard){.group = getpgrp(),
+                                .front_fd = ends[1],
+                                .front_pid = getpid(),
+                                .front_pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0)};
     fflush(NULL);
     pid_t child = descend();
-    if (child > 0)
-        watch_over(child, &set);
+    if (child > 0) {
+        close(ends[1]);
+        close_if_open(out_fd); /* else oshrun would not see the agent close it */
+        front_run(&(struct front){.child = child, .job_fd = ends[0], .conversation_fd = in_fd, .taken = &set});
+    }
+    close(ends[0]);
     if (child < 0)
-        return -1;
+        return false;
     child = descend();
     if (child > 0) {
+        close(ends[1]);
+        close_if_open(in_fd);
+        close_if_open(out_fd);
         rename_process("quoit-guard", argc, argv);
         watch_over(child, &set);
     }
     if (child < 0)
-        return -1;
+        return false;
     prctl(PR_SET_NAME, "quoit-job");
     children_adopt();
-    return group;
+    return true;
 }

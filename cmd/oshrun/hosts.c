@@ -18,7 +18,6 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "boot/heap_default.h"
-#include "env/clock.h"
 #include "env/descriptors.h"
 #include "env/limits.h"
 #include "env/map.h"
@@ -697,7 +696,7 @@ void hosts_stop(struct job *job)
     hosts_say_all(job, TALK_STOP, 0, NULL, 0);
     /* An agent leaves it to oshrun, which tells the user: were it not later, its own kill would look like a proxy's
      * death. */
-    job->proxies_stop_ns = quoit_clock_now_ns() + (job->role == ROLE_AGENT ? 2 : 1) * HOSTS_STOP_NS;
+    job->proxies_stop_ns = loop_now_ns(&job->loop) + (job->role == ROLE_AGENT ? 2 : 1) * HOSTS_STOP_NS;
 }
 
 void hosts_kill(struct job *job)

@@ -15,11 +15,17 @@
 struct input {
     struct watch watch; /* of the head: standard input; of an agent: the pipe to the PE */
     bool is_file;       /* always ready */
+    bool is_terminal;   /* read in the foreground alone: in the background the kernel refuses */
     bool is_ended;
     uint32_t untaken_bytes; /* of the head */
     size_t begin, end;      /* of an agent: what waits in `data` */
     char data[TALK_WINDOW_BYTES];
 };
+
+static bool may_read(const struct job *job)
+{
+    return !job->input->is_terminal || job->terminal.given_to;
+}
 
 static void user_ready(struct watch *watch, uint32_t events)
 {
@@ -27,6 +33,8 @@ static void user_ready(struct watch *watch, uint32_t events)
     char bytes[READ_BYTES];
     struct job *job = watch->owner;
     struct input *input = job->input;
+    if (!may_read(job))
+        return;
     ssize_t n = read(watch->fd, bytes, sizeof bytes);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
@@ -48,7 +56,8 @@ bool input_open(struct job *job)
     input->watch = (struct watch){
         .fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3), .events = EPOLLIN, .ready = user_ready, .owner = job};
     /* As the keys go to the group in the foreground, it must be this one. In the background nothing is read. */
-    input->is_ended = isatty(STDIN_FILENO) && !terminal_give(&job->terminal, getpgrp());
+    input->is_terminal = isatty(STDIN_FILENO);
+    input->is_ended = input->is_terminal && !terminal_give(&job->terminal, getpgrp());
     input->is_file = !input->is_ended && !loop_add(&job->loop, &input->watch);
     return true;
 }
@@ -58,7 +67,7 @@ void input_step(struct job *job)
     struct input *input = job->input;
     if (!input || input->is_ended)
         return;
-    bool has_room = input->untaken_bytes + READ_BYTES <= TALK_WINDOW_BYTES;
+    bool has_room = may_read(job) && input->untaken_bytes + READ_BYTES <= TALK_WINDOW_BYTES;
     if (input->is_file)
         while (!input->is_ended && input->untaken_bytes + READ_BYTES <= TALK_WINDOW_BYTES)
             user_ready(&input->watch, EPOLLIN);

@@ -3,11 +3,12 @@
  * files are ordered, and a file calls only those before it:
  *
  *   fault machines allocation plan help         the command line
- *   loop talk output terminal children guard    the environment of the process
+ *   stopwatch loop talk output terminal stopping children front guard   the environment of the process
  *   job.h     the state
  *   network   how hosts find each other that a network joins
  *   hosts     the memories, links and proxies of the hosts
  *   end       the decision to end the job, and its reason; signals to the PEs
+ *   suspend   the job is stopped, or goes on
  *   service   messages of PEs on their boot sockets
  *   input     standard input of a PE on another machine
  *   spawn     starts the PEs
@@ -32,9 +33,11 @@
 
 #include "boot/protocol.h"
 #include "boot/wish.h"
+#include "guard.h"
 #include "loop.h"
 #include "output.h"
 #include "plan.h"
+#include "stopping.h"
 #include "talk.h"
 #include "terminal.h"
 
@@ -183,6 +186,11 @@ struct job {
     struct output output;
     struct terminal terminal;
     struct watch signals;
+    struct guard guard;
+    struct watch front; /* of struct front_word */
+    enum stopping_state stopping;
+    uint32_t continue_count; /* requests of the front to continue */
+    bool has_gone_on;        /* once it was to end */
     int output_folder;       /* of --output */
     int *exec_errors;        /* [pe_count], shared with the PEs until exec: errno of the step that failed, or
                               * less than 0: -errno of entering the host */

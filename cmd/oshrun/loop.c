@@ -8,10 +8,13 @@
 #include "env/clock.h"
 
 #define EVENTS_A_TURN 64
+#define TICK_NS       UINT64_C(250000000) /* the longest sleep before a deadline: what a stop may seem to last less */
+#define TICK_HELD_NS  UINT64_C(50000000)  /* in place of deadlines while the clock is held: pings go on */
 
 bool loop_open(struct loop *loop)
 {
     loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    stopwatch_start(&loop->watch, quoit_clock_now_ns());
     return loop->epoll_fd >= 0;
 }
 
@@ -41,17 +44,38 @@ void loop_close(struct loop *loop, struct watch *watch)
     watch->fd = -1;
 }
 
+uint64_t loop_now_ns(const struct loop *loop)
+{
+    return stopwatch_read(&loop->watch, quoit_clock_now_ns());
+}
+
+void loop_hold(struct loop *loop, bool is_held)
+{
+    stopwatch_hold(&loop->watch, quoit_clock_now_ns(), is_held);
+}
+
+/* UINT64_MAX: until something is ready. */
+static uint64_t sleep_of(const struct loop *loop, uint64_t deadline_ns, uint64_t now_ns)
+{
+    if (deadline_ns == UINT64_MAX)
+        return UINT64_MAX;
+    if (loop->watch.is_held)
+        return TICK_HELD_NS;
+    uint64_t read_ns = stopwatch_read(&loop->watch, now_ns);
+    uint64_t left_ns = deadline_ns > read_ns ? deadline_ns - read_ns : 0;
+    return left_ns < TICK_NS ? left_ns : TICK_NS;
+}
+
 void loop_turn(struct loop *loop, uint64_t deadline_ns)
 {
     struct epoll_event events[EVENTS_A_TURN];
-    int timeout_ms = -1;
-    if (deadline_ns != UINT64_MAX) {
-        uint64_t now_ns = quoit_clock_now_ns();
-        uint64_t left_ms = deadline_ns > now_ns ? (deadline_ns - now_ns + 999999) / 1000000 : 0;
-        timeout_ms = left_ms > 1000000 ? 1000000 : (int)left_ms;
-    }
-    int count = epoll_wait(loop->epoll_fd, events, EVENTS_A_TURN, timeout_ms);
+    uint64_t now_ns = quoit_clock_now_ns();
+    stopwatch_mark(&loop->watch, now_ns, 0); /* the work since the last turn */
+    uint64_t sleep_ns = sleep_of(loop, deadline_ns, now_ns);
+    int count = epoll_wait(loop->epoll_fd, events, EVENTS_A_TURN,
+                           sleep_ns == UINT64_MAX ? -1 : (int)((sleep_ns + 999999) / 1000000));
     quoit_assert(count >= 0 || errno == EINTR);
+    stopwatch_mark(&loop->watch, quoit_clock_now_ns(), sleep_ns);
     for (int i = 0; i < count; i++) {
         struct watch *watch = events[i].data.ptr;
         if (watch->is_added) /* else an earlier callback of this turn has closed it */

@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <sys/epoll.h>
 
+#include "stopwatch.h"
+
 struct watch {
     int fd;          /* -1: closed */
     uint32_t events; /* EPOLLIN, EPOLLOUT */
@@ -20,6 +22,7 @@ struct watch {
 
 struct loop {
     int epoll_fd;
+    struct stopwatch watch;
 };
 
 /* False, with errno, if the kernel gives no epoll descriptor. */
@@ -30,8 +33,12 @@ bool loop_add(struct loop *loop, struct watch *watch);
 void loop_pause(struct loop *loop, struct watch *watch);
 /* Stops watching and closes the descriptor. Repeating it does nothing. */
 void loop_close(struct loop *loop, struct watch *watch);
-/* Sleeps until something is ready or `deadline_ns` of the monotonic clock (UINT64_MAX: none) and calls what is ready.
- */
+/* The clock of all limits (stopwatch.h). */
+uint64_t loop_now_ns(const struct loop *loop);
+/* Holds that clock while the job is stopped. What is ready is called all the same. */
+void loop_hold(struct loop *loop, bool is_held);
+/* Sleeps until something is ready, or until `deadline_ns` of that clock (UINT64_MAX: none), or for a while if there is a
+ * deadline, and calls what is ready. */
 void loop_turn(struct loop *loop, uint64_t deadline_ns);
 
 #endif

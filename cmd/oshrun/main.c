@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -18,6 +19,7 @@
 #include "agent.h"
 #include "children.h"
 #include "end.h"
+#include "front.h"
 #include "guard.h"
 #include "head.h"
 #include "help.h"
@@ -30,16 +32,10 @@
 #include "spawn.h"
 #include "stats.h"
 #include "stuck.h"
+#include "suspend.h"
 #include "trace.h"
 
 #define FLUSH_TURN_NS 50000000u
-
-/* A process that watches over this one has gone: no process waits for a status or for output any more. */
-static void lose_guard(struct job *job)
-{
-    job->is_hurried = true;
-    end_begin(job, END_GUARD_GONE, 128 + SIGKILL, 0, 0);
-}
 
 /* An agent's signals come from oshrun, by the conversation; what a terminal or a shell sends both is not counted
  * twice. */
@@ -47,8 +43,10 @@ static void take_signal_of_agent(struct job *job, int signal_number)
 {
     if (signal_number == SIGCHLD)
         reap_children(job);
-    else if (signal_number == SIGTERM || signal_number == SIGHUP || signal_number == GUARD_GONE_SIGNAL)
+    else if (signal_number == SIGTERM || signal_number == SIGHUP)
         end_as_told(job, false);
+    else if (signal_number == GUARD_GONE_SIGNAL)
+        end_lose_guard(job);
 }
 
 static void take_signal(struct job *job, int signal_number)
@@ -68,17 +66,14 @@ static void take_signal(struct job *job, int signal_number)
         end_interrupt(job, signal_number);
         break;
     case SIGTSTP:
-        end_signal_all(job, SIGTSTP);
-        raise(SIGSTOP);
+        suspend_key(job);
         break;
     case SIGCONT:
-        if (job->terminal.is_wanted && job->pes[job->terminal.pe].pid)
-            terminal_give(&job->terminal, job->pes[job->terminal.pe].pid);
-        end_signal_all(job, SIGCONT);
+        suspend_take(job, STOPPING_CONTINUED);
         break;
     default:
         if (signal_number == GUARD_GONE_SIGNAL)
-            lose_guard(job);
+            end_lose_guard(job);
         else
             end_signal_programs(job, signal_number);
     }
@@ -92,6 +87,26 @@ static void signals_ready(struct watch *watch, uint32_t events)
         take_signal(watch->owner, (int)info.ssi_signo);
 }
 
+/* Signals that the front was sent, which mean the whole job. */
+static void front_ready(struct watch *watch, uint32_t events)
+{
+    (void)events;
+    struct job *job = watch->owner;
+    struct front_word word;
+    ssize_t n;
+    while ((n = recv(watch->fd, &word, sizeof word, MSG_DONTWAIT)) == (ssize_t)sizeof word)
+        if (word.number == SIGTSTP)
+            suspend_take(job, STOPPING_FRONT_STOPS);
+        else if (word.number == SIGCONT)
+            suspend_continue(job);
+        else
+            take_signal(job, word.number);
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+        loop_close(&job->loop, watch);
+        end_lose_guard(job);
+    }
+}
+
 /* Signals become readable through a descriptor; those of the terminal must not stop or kill oshrun itself. */
 static bool open_signals(struct job *job)
 {
@@ -99,7 +114,9 @@ static bool open_signals(struct job *job)
     guard_block_signals(&set);
     job->signals = (struct watch){
         .fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .events = EPOLLIN, .ready = signals_ready, .owner = job};
-    return job->signals.fd >= 0 && loop_add(&job->loop, &job->signals);
+    job->front =
+        (struct watch){.fd = job->guard.front_fd, .events = EPOLLIN, .ready = front_ready, .owner = job};
+    return job->signals.fd >= 0 && loop_add(&job->loop, &job->signals) && loop_add(&job->loop, &job->front);
 }
 
 static void raise_file_limit(struct job *job)
@@ -182,7 +199,7 @@ static void make_links(struct job *job)
     };
 }
 
-static bool open_job(struct job *job, const struct plan *plan, char **environment, pid_t shell_group)
+static bool open_job(struct job *job, const struct plan *plan, char **environment)
 {
     job->plan = plan;
     job->environment = environment;
@@ -193,7 +210,7 @@ static bool open_job(struct job *job, const struct plan *plan, char **environmen
     if (job->role == ROLE_AGENT)
         job->terminal = (struct terminal){.fd = -1};
     else
-        terminal_open(&job->terminal, shell_group, plan->debugs_all ? 0 : plan->debugged_pe);
+        terminal_open(&job->terminal, job->guard.group, plan->debugs_all ? 0 : plan->debugged_pe);
     job->exec_errors = mmap(NULL, plan->pe_count * sizeof *job->exec_errors, PROT_READ | PROT_WRITE,
                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (!job->pes || !job->hosts || job->exec_errors == MAP_FAILED || !loop_open(&job->loop) || !open_signals(job) ||
@@ -215,7 +232,7 @@ static bool open_job(struct job *job, const struct plan *plan, char **environmen
     hosts_find_ways(job);
     uint64_t timeout_ns = plan_number(plan, QUOIT_OPT_TIMEOUT);
     job->start_ns = quoit_clock_now_ns();
-    job->timeout_at_ns = timeout_ns && job->role != ROLE_AGENT ? job->start_ns + timeout_ns : 0;
+    job->timeout_at_ns = timeout_ns && job->role != ROLE_AGENT ? loop_now_ns(&job->loop) + timeout_ns : 0;
     return true;
 }
 
@@ -239,9 +256,10 @@ static void run(struct job *job)
 {
     start(job);
     for (;;) {
-        uint64_t now_ns = quoit_clock_now_ns();
+        uint64_t now_ns = loop_now_ns(&job->loop);
         if (job->role != ROLE_AGENT)
             service_step(job);
+        suspend_step(job);
         uint64_t talk_ns = talk_to_others(job, now_ns);
         uint64_t output_ns = output_step(&job->output, now_ns);
         uint64_t end_ns = end_step(job, now_ns);
@@ -266,7 +284,7 @@ static void run(struct job *job)
 static void flush_output(struct job *job)
 {
     for (;;) {
-        uint64_t now_ns = quoit_clock_now_ns();
+        uint64_t now_ns = loop_now_ns(&job->loop);
         output_step(&job->output, now_ns);
         if (output_stuck_ns(&job->output, now_ns) == 0 || end_gives_up_output(job, now_ns))
             return;
@@ -290,7 +308,8 @@ static int serve_oshrun(struct job *job, struct plan *plan, const struct agent_s
     extern char **environ;
     job->role = ROLE_AGENT;
     job->own_host = start->setup.host;
-    if (guard_start(argc, argv) < 0 || !open_job(job, plan, environ, 0) || !agent_open(job, start)) {
+    if (!guard_start(argc, argv, start->in_fd, start->out_fd, &job->guard) || !open_job(job, plan, environ) ||
+        !agent_open(job, start)) {
         quoit_say("cannot start: %s [Q0213]", strerror(errno));
         return STATUS_CANNOT_START;
     }
@@ -343,8 +362,7 @@ int main(int argc, char **argv)
     if (plan.is_agent)
         return serve_oshrun(&job, &plan, &agent, own_argc, own_argv);
     job.role = plan.machines.count ? ROLE_HEAD : ROLE_ALONE;
-    pid_t shell_group = guard_start(argc, argv);
-    if (shell_group < 0 || !open_job(&job, &plan, environ, shell_group)) {
+    if (!guard_start(argc, argv, -1, -1, &job.guard) || !open_job(&job, &plan, environ)) {
         quoit_say("cannot start: %s [Q0213]", strerror(errno));
         return STATUS_CANNOT_START;
     }

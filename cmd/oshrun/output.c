@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/assert.h"
-#include "env/clock.h"
 
 #define STREAM_BYTES    65536u
 #define SINK_FULL_BYTES (1u << 20)
@@ -22,7 +21,7 @@ static void sink_append(struct sink *sink, const char *data, size_t bytes)
     if (bytes == 0 || sink->error)
         return;
     if (buffer_used(&sink->pending) == 0)
-        sink->output->last_write_ns = quoit_clock_now_ns();
+        sink->output->last_write_ns = loop_now_ns(sink->output->loop);
     if (!buffer_append(&sink->pending, data, bytes))
         sink->error = ENOMEM;
 }
@@ -45,7 +44,7 @@ static void sink_write(struct sink *sink)
         ssize_t n = write(sink->watch.fd, pending->data + pending->begin, bytes);
         if (n > 0) {
             pending->begin += (size_t)n;
-            sink->output->last_write_ns = quoit_clock_now_ns();
+            sink->output->last_write_ns = loop_now_ns(sink->output->loop);
         }
         if (n < 0 && errno == EAGAIN)
             break;
@@ -141,7 +140,7 @@ static void stream_ready(struct watch *watch, uint32_t events)
     ssize_t n = read(watch->fd, stream->data + stream->used, STREAM_BYTES - stream->used);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    output->last_read_ns = quoit_clock_now_ns();
+    output->last_read_ns = loop_now_ns(output->loop);
     if (n <= 0)
         stream_end(output, stream);
     else
@@ -189,7 +188,7 @@ void output_feed(struct output *output, size_t pe, int which, const char *data, 
     struct stream *stream = &output->streams[pe * 2 + (size_t)which];
     if (!stream->is_open)
         return;
-    output->last_read_ns = quoit_clock_now_ns();
+    output->last_read_ns = loop_now_ns(output->loop);
     if (bytes == 0)
         stream_end(output, stream);
     else
@@ -218,7 +217,7 @@ void output_hold(struct output *output, bool is_held)
 {
     for (size_t i = 0; i < output->stream_count && output->is_held != is_held; i++)
         if (output->streams[i].is_open)
-            stream_pause(output, &output->streams[i], is_held, quoit_clock_now_ns());
+            stream_pause(output, &output->streams[i], is_held, loop_now_ns(output->loop));
     output->is_held = is_held;
 }
 

@@ -8,6 +8,7 @@
 #include "end.h"
 #include "hosts.h"
 #include "service.h"
+#include "suspend.h"
 
 #define FAILURE_GRACE_NS 200000000u /* for the last output of the PEs that are ended */
 
@@ -58,24 +59,6 @@ static void pe_ended(struct job *job, struct pe *pe, int wait_status)
         terminal_take_back(&job->terminal);
 }
 
-/* As a shell does with its foreground job: a PE that accesses the terminal gets it, and Ctrl-Z to that PE stops the
- * whole job. Any other stop was requested from outside, and lasts. */
-static void pe_stopped(struct job *job, struct pe *pe, int signal_number)
-{
-    struct terminal *terminal = &job->terminal;
-    bool is_for_terminal = signal_number == SIGTTIN || signal_number == SIGTTOU;
-    if (pe->index != terminal->pe || terminal->fd < 0)
-        return;
-    if (is_for_terminal && terminal_give(terminal, pe->pid)) {
-        kill(-pe->pid, SIGCONT);
-    } else if (is_for_terminal || (signal_number == SIGTSTP && terminal->given_to)) {
-        terminal_take_back(terminal);
-        terminal->is_wanted = true;
-        end_signal_all(job, SIGTSTP);
-        raise(SIGSTOP);
-    }
-}
-
 static void proxy_ended(struct job *job, struct host *host, int wait_status)
 {
     const int32_t status = wait_status;
@@ -117,22 +100,32 @@ void reap_proxy(struct host *host, int wait_status)
         proxy_ended(host->job, host, wait_status);
 }
 
+static void reap_one(struct job *job, pid_t pid, int wait_status)
+{
+    bool has_ended = WIFEXITED(wait_status) || WIFSIGNALED(wait_status);
+    for (uint32_t i = 0; i < job->plan->pe_count; i++) {
+        struct pe *pe = &job->pes[i];
+        if (pe->pid != pid)
+            continue;
+        if (has_ended)
+            pe_ended(job, pe, wait_status);
+        else if (WIFSTOPPED(wait_status))
+            suspend_stopped(job, pe, WSTOPSIG(wait_status));
+        else
+            suspend_continued(job, pe);
+        return;
+    }
+    for (uint32_t i = 0; i < job->plan->host_count && has_ended; i++)
+        if (job->hosts[i].proxy_pid == pid)
+            proxy_ended(job, &job->hosts[i], wait_status);
+        else if (job->hosts[i].rsh_pid == pid)
+            rsh_ended(&job->hosts[i], wait_status);
+}
+
 void reap_children(struct job *job)
 {
-    for (;;) {
-        int wait_status = 0;
-        pid_t pid = waitpid(-1, &wait_status, WNOHANG | WUNTRACED);
-        if (pid <= 0)
-            return;
-        for (uint32_t i = 0; i < job->plan->pe_count; i++)
-            if (job->pes[i].pid == pid && WIFSTOPPED(wait_status))
-                pe_stopped(job, &job->pes[i], WSTOPSIG(wait_status));
-            else if (job->pes[i].pid == pid)
-                pe_ended(job, &job->pes[i], wait_status);
-        for (uint32_t i = 0; i < job->plan->host_count && !WIFSTOPPED(wait_status); i++)
-            if (job->hosts[i].proxy_pid == pid)
-                proxy_ended(job, &job->hosts[i], wait_status);
-            else if (job->hosts[i].rsh_pid == pid)
-                rsh_ended(&job->hosts[i], wait_status);
-    }
+    int wait_status = 0;
+    pid_t pid;
+    while ((pid = waitpid(-1, &wait_status, WNOHANG | WUNTRACED | WCONTINUED)) > 0)
+        reap_one(job, pid, wait_status);
 }

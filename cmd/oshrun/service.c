@@ -14,7 +14,6 @@
 #include "base/log.h"
 #include "children.h"
 #include "end.h"
-#include "env/clock.h"
 #include "env/descriptors.h"
 #include "hosts.h"
 #include "network.h"
@@ -88,7 +87,7 @@ static void take_finalized(struct pe *pe)
     pe->phase = PE_FINALIZED;
     if (!pe->job->finalized) {
         pe->job->finalized = pe;
-        pe->job->finalized_ns = quoit_clock_now_ns();
+        pe->job->finalized_ns = loop_now_ns(&pe->job->loop);
     }
 }
 
@@ -245,7 +244,7 @@ static void look_for_one_that_left(struct job *job)
             service_drain(&job->pes[i]); /* every PE sends LEAVING before any can send FINALIZED */
     /* What it said to another agent may still be under way. */
     uint64_t way_ns = job->role == ROLE_HEAD ? plan_number(job->plan, QUOIT_OPT_LINK_LIMIT) : 0;
-    if (job->leaving_count < job->plan->pe_count && quoit_clock_now_ns() - job->finalized_ns < way_ns)
+    if (job->leaving_count < job->plan->pe_count && loop_now_ns(&job->loop) - job->finalized_ns < way_ns)
         return;
     for (uint32_t i = 0; i < job->plan->pe_count; i++)
         if (!job->pes[i].is_leaving || job->pes[i].meeting_count > left->meeting_count)

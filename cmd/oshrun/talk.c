@@ -162,8 +162,7 @@ static void in_ready(struct watch *watch, uint32_t events)
         return;
     }
     talk->heard.end += (size_t)n;
-    talk->heard_ns = quoit_clock_now_ns();
-    talk->is_paused = false;
+    talk->heard_ns = loop_now_ns(talk->loop);
     if (!talk->is_greeted) {
         talk->is_greeted = find_greeting(talk);
         align(&talk->heard);
@@ -178,7 +177,8 @@ bool talk_open(struct talk *talk, struct loop *loop, int in_fd, int out_fd, cons
     talk->loop = loop;
     talk->in = (struct watch){.fd = in_fd, .events = EPOLLIN, .ready = in_ready, .owner = talk};
     talk->out = (struct watch){.fd = out_fd, .events = EPOLLOUT, .ready = out_ready, .owner = talk};
-    talk->opened_ns = talk->heard_ns = talk->said_ns = talk->looked_ns = quoit_clock_now_ns();
+    talk->opened_ns = talk->heard_ns = loop_now_ns(loop);
+    talk->said_ns = quoit_clock_now_ns();
     print_greeting(talk->greeting, key);
     fcntl(in_fd, F_SETFL, fcntl(in_fd, F_GETFL) | O_NONBLOCK);
     fcntl(out_fd, F_SETFL, fcntl(out_fd, F_GETFL) | O_NONBLOCK);
@@ -278,16 +278,13 @@ uint64_t talk_step(struct talk *talk, uint64_t now_ns)
 {
     if (talk->is_lost)
         return UINT64_MAX;
-    if (now_ns - talk->looked_ns > talk->limit_ns / 2) /* this side was stopped, and has not looked */
-        talk->heard_ns = now_ns;
-    talk->looked_ns = now_ns;
-    if (now_ns - talk->said_ns >= talk->limit_ns / PINGS && buffer_used(&talk->said) == 0)
+    if (quoit_clock_now_ns() - talk->said_ns >= talk->limit_ns / PINGS && buffer_used(&talk->said) == 0)
         talk_say(talk, TALK_PING, TALK_NO_PE, NULL, 0);
     if (!talk->is_greeted && now_ns - talk->opened_ns > talk->start_limit_ns) {
         lose(talk, "it did not answer within %.1f s", (double)talk->start_limit_ns / 1e9);
         return UINT64_MAX;
     }
-    if (talk->is_greeted && !talk->is_paused && now_ns - talk->heard_ns > talk->limit_ns) {
+    if (talk->is_greeted && now_ns - talk->heard_ns > talk->limit_ns) {
         lose(talk, "nothing was heard of it for %.1f s", (double)talk->limit_ns / 1e9);
         return UINT64_MAX;
     }

@@ -104,13 +104,11 @@ struct talk {
     struct buffer said;
     uint64_t opened_ns;
     uint64_t heard_ns;
-    uint64_t said_ns;
-    uint64_t looked_ns;      /* of the last step */
+    uint64_t said_ns;        /* of the monotonic clock: pings are sent while the job is stopped, too */
     uint64_t limit_ns;       /* of silence */
     uint64_t start_limit_ns; /* until the other side's line */
     char greeting[64];       /* the line that the other side writes, up to its version */
     bool is_greeted;
-    bool is_paused; /* the other side was stopped by the user, and is silent until it goes on */
     bool is_lost;
     char problem[TALK_PROBLEM_BYTES]; /* why it is lost */
     /* A frame; its bytes are 8-byte aligned, and valid during the call. */

@@ -497,8 +497,8 @@ uint64_t trace_step(struct job *job, uint64_t now_ns)
     if (!trace || !job->has_layout || (!trace->writers && !declare_all(job)))
         return UINT64_MAX;
     if (now_ns >= trace->next_ns) {
-        drain(job, now_ns);
-        trace->next_ns = quoit_clock_now_ns() + STEP_NS;
+        drain(job, quoit_clock_now_ns());
+        trace->next_ns = now_ns + STEP_NS;
     }
     return trace->next_ns;
 }

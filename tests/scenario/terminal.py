@@ -17,19 +17,23 @@ READ = 'read x </dev/tty && echo "got $x"'
 
 
 class Terminal(scenario.Case):
+    """Without tests."""
     def setUp(self):
         super().setUp()
         self.seen = b""
 
     def open(self, *arguments):
         """oshrun on its own pseudo terminal."""
-        environment = scenario.environment(self.mark)
+        self.open_program(scenario.OSHRUN, *arguments)
+
+    def open_program(self, path, *arguments, **variables):
+        environment = scenario.environment(self.mark, **variables)
         try:
             self.pid, self.keys = pty.fork()
         except OSError as problem:
             self.skipTest(f"no pseudo terminal: {problem}")
         if self.pid == 0:
-            os.execve(scenario.OSHRUN, [scenario.OSHRUN, *map(str, arguments)], environment)
+            os.execve(path, [path, *map(str, arguments)], environment)
         self.addCleanup(os.close, self.keys)
 
     def type(self, text):
@@ -66,6 +70,8 @@ class Terminal(scenario.Case):
                     pass
         self.give_up("oshrun does not end")
 
+
+class Keys(Terminal):
     def test_pe_0_reads_the_terminal(self):
         self.open("-n", 3, "sh", "-c", f"{READ} || echo none")
         self.expect("none")

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* stopwatch.h - the clock of every limit of oshrun: monotonic time less the time in which this process did not run, as
+ * after SIGSTOP, in a suspended machine or without a processor, and less the time in which the job was stopped.
+ *
+ * The process says after each piece of work or sleep how long that was to take. What a piece takes beyond that, and
+ * beyond STOPWATCH_SLACK_NS, is not counted. A piece that ends early by an event counts for what it took.
+ *
+ * Pure: `now_ns` is the monotonic clock.
+ */
+#ifndef OSHRUN_STOPWATCH_H
+#define OSHRUN_STOPWATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define STOPWATCH_SLACK_NS UINT64_C(250000000)
+
+struct stopwatch {
+    uint64_t mark_ns; /* of the monotonic clock: the end of the last piece */
+    uint64_t lost_ns; /* not counted */
+    uint64_t held_ns; /* the reading while it is held */
+    bool is_held;
+};
+
+void stopwatch_start(struct stopwatch *watch, uint64_t now_ns);
+/* A piece that was to take up to `expected_ns` (UINT64_MAX: any time) has ended. */
+void stopwatch_mark(struct stopwatch *watch, uint64_t now_ns, uint64_t expected_ns);
+/* Holds the reading, or lets it go on. */
+void stopwatch_hold(struct stopwatch *watch, uint64_t now_ns, bool is_held);
+uint64_t stopwatch_read(const struct stopwatch *watch, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: time that the process did not run, or that the job was stopped, is not counted; all other time is. */
+#include "stopwatch.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#define MS    UINT64_C(1000000)
+#define START (1234 * MS) /* of the monotonic clock; its reading is the same */
+
+static void test_work_and_sleeps_count(void **state)
+{
+    (void)state;
+    struct stopwatch watch;
+    stopwatch_start(&watch, START);
+    stopwatch_mark(&watch, START + 100 * MS, 0);        /* work */
+    stopwatch_mark(&watch, START + 1100 * MS, 1000 * MS); /* a sleep to its end */
+    stopwatch_mark(&watch, START + 1150 * MS, 1000 * MS); /* one that an event has ended */
+    stopwatch_mark(&watch, START + 90000 * MS, UINT64_MAX); /* one without an end */
+    assert_int_equal(stopwatch_read(&watch, START + 90001 * MS), START + 90001 * MS);
+}
+
+static void test_a_stop_does_not_count(void **state)
+{
+    (void)state;
+    struct stopwatch watch;
+    stopwatch_start(&watch, START);
+    stopwatch_mark(&watch, START + 10100 * MS, 100 * MS); /* asleep for 100 ms, and stopped for 10 s */
+    assert_int_equal(stopwatch_read(&watch, START + 10100 * MS), START + 100 * MS);
+    stopwatch_mark(&watch, START + 30100 * MS, 0); /* stopped for 20 s at work */
+    assert_int_equal(stopwatch_read(&watch, START + 30200 * MS), START + 200 * MS);
+}
+
+/* A stop is seen when it lasts longer than the slack, and a sleep that is late by as much counts. */
+static void test_slack(void **state)
+{
+    (void)state;
+    struct stopwatch watch;
+    stopwatch_start(&watch, START);
+    stopwatch_mark(&watch, START + STOPWATCH_SLACK_NS, 0);
+    assert_int_equal(stopwatch_read(&watch, START + STOPWATCH_SLACK_NS), START + STOPWATCH_SLACK_NS);
+    stopwatch_mark(&watch, START + 2 * STOPWATCH_SLACK_NS + 1, 0);
+    assert_int_equal(stopwatch_read(&watch, START + 2 * STOPWATCH_SLACK_NS + 1), START + STOPWATCH_SLACK_NS);
+}
+
+static void test_held(void **state)
+{
+    (void)state;
+    struct stopwatch watch;
+    stopwatch_start(&watch, START);
+    stopwatch_hold(&watch, START + 5 * MS, true);
+    stopwatch_mark(&watch, START + 50 * MS, 50 * MS);
+    stopwatch_hold(&watch, START + 60 * MS, true);
+    assert_int_equal(stopwatch_read(&watch, START + 70 * MS), START + 5 * MS);
+    stopwatch_mark(&watch, START + 5000 * MS, 50 * MS); /* stopped, too: counted as neither */
+    stopwatch_hold(&watch, START + 9005 * MS, false);
+    assert_int_equal(stopwatch_read(&watch, START + 9006 * MS), START + 6 * MS);
+    stopwatch_hold(&watch, START + 9007 * MS, false);
+    assert_int_equal(stopwatch_read(&watch, START + 9007 * MS), START + 7 * MS);
+    stopwatch_hold(&watch, START + 9010 * MS, true);
+    stopwatch_hold(&watch, START + 9510 * MS, false);
+    assert_int_equal(stopwatch_read(&watch, START + 9510 * MS), START + 10 * MS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_work_and_sleeps_count),
+        cmocka_unit_test(test_a_stop_does_not_count),
+        cmocka_unit_test(test_slack),
+        cmocka_unit_test(test_held),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
