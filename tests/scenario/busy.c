@@ -38,13 +38,15 @@ int main(int argc, char **argv)
         printf("begun\n");
         fflush(stdout);
     }
-    for (long round = 0; round != rounds && !is_over; round++) {
+    long ends = 0;
+    for (long round = 0; round != rounds && !ends; round++) {
         if (fd >= 0)
             look_for_end(path, fd, round);
         for (int pe = 0; pe < pe_count; pe++)
             shmem_putmem(pe % 2 ? there : heap, here, BYTES, pe);
         shmem_long_atomic_inc(&counter, (me + 1) % pe_count);
         shmem_barrier_all();
+        ends = is_over; /* the same on all: PE 0 may write it again after the next barrier */
         if (counter != round + 1) {
             printf("PE %d: counter is %ld in round %ld\n", me, counter, round);
             return 1;
