@@ -116,6 +116,7 @@ enum end_reason {
     END_NO_INIT,     /* some PEs wait in shmem_init for one that ended without it */
     END_ABORTED,     /* requested by a PE, with a message */
     END_LEFT,        /* a PE finalized while others were elsewhere */
+    END_LOCK_KEPT,   /* a PE entered shmem_finalize with a lock for which another waits */
     END_GLOBAL_EXIT, /* requested by a PE, without a message */
     END_PROXY_DIED,
     END_CUT_OFF,

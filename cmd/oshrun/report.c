@@ -420,6 +420,11 @@ static void tell_cut_off(FILE *out, const struct job *job)
          cut_count == 1 ? "" : "s", hosts);
 }
 
+static const char *way_out_of(const struct pe *pe)
+{
+    return pe->leaves_by_exit ? "exit(0) or return from main" : "shmem_finalize";
+}
+
 static void tell_reason(FILE *out, const struct job *job)
 {
     char time[32], name[HOSTS_NAME_BYTES];
@@ -473,8 +478,12 @@ static void tell_reason(FILE *out, const struct job *job)
         break;
     case END_LEFT:
         tell(out, "Q0209", "PE %u on %s left the job by %s while others were elsewhere", end->culprit,
-             hosts_name(job, job->pes[end->culprit].host, name),
-             job->pes[end->culprit].leaves_by_exit ? "exit(0) or return from main" : "shmem_finalize");
+             hosts_name(job, job->pes[end->culprit].host, name), way_out_of(&job->pes[end->culprit]));
+        tell_others(out, job, end->culprit, false);
+        break;
+    case END_LOCK_KEPT:
+        tell(out, "Q0242", "PE %u on %s left the job by %s with a lock for which others wait", end->culprit,
+             hosts_name(job, job->pes[end->culprit].host, name), way_out_of(&job->pes[end->culprit]));
         tell_others(out, job, end->culprit, false);
         break;
     case END_GLOBAL_EXIT:

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -182,6 +184,53 @@ static void take_message(struct pe *pe, const struct quoit_boot_message *message
     }
 }
 
+/* Whether the PE's process runs another program, from which the memory of its host has gone. An ending process has no
+ * memory at all. */
+static bool has_exec(const struct pe *pe)
+{
+    char path[48], line[PATH_MAX + 128];
+    struct stat memory;
+    bool has_memory = false, is_mapped = false;
+    const struct host *host = &pe->job->hosts[pe->host];
+    if (!pe->program_pid || host->memory_fd < 0 || fstat(host->memory_fd, &memory) != 0)
+        return false;
+    snprintf(path, sizeof path, "/proc/%d/maps", pe->program_pid);
+    FILE *maps = fopen(path, "re");
+    while (maps && !is_mapped && fgets(line, sizeof line, maps)) {
+        unsigned long inode = 0;
+        unsigned major_number = 0, minor_number = 0;
+        has_memory = true;
+        is_mapped = sscanf(line, "%*s %*s %*s %x:%x %lu", &major_number, &minor_number, &inode) == 3 &&
+                    inode == memory.st_ino && makedev(major_number, minor_number) == memory.st_dev;
+    }
+    if (maps)
+        fclose(maps);
+    return has_memory && !is_mapped;
+}
+
+/* Its connection has closed: the process has ended, which SIGCHLD reports, the program has closed descriptors that are
+ * not its own, or it has started another one in its place, which the other PEs would wait for. */
+static void socket_closed(struct pe *pe)
+{
+    struct job *job = pe->job;
+    loop_close(&job->loop, &pe->socket);
+    if (pe->phase != PE_RUNNING || !has_exec(pe))
+        return;
+    char link[64], program[256];
+    struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_ABORT};
+    message.body.abort.status = STATUS_CANNOT_START;
+    snprintf(link, sizeof link, "/proc/%d/exe", pe->program_pid);
+    ssize_t length = readlink(link, program, sizeof program);
+    snprintf(message.body.abort.text, sizeof message.body.abort.text,
+             "its program was replaced by %.*s (exec) between shmem_init and shmem_finalize, so the other PEs would "
+             "wait for it for ever [Q0243]",
+             length > 0 ? (int)length : 1, length > 0 ? program : "?");
+    if (job->role == ROLE_AGENT)
+        pass_on(pe, &message);
+    else
+        take_abort(pe, &message);
+}
+
 static void drain_socket(struct pe *pe)
 {
     while (pe->socket.fd >= 0) {
@@ -191,7 +240,7 @@ static void drain_socket(struct pe *pe)
         if (n < 0 && errno == EAGAIN)
             return;
         if (n <= 0) {
-            loop_close(&pe->job->loop, &pe->socket);
+            socket_closed(pe);
             return;
         }
         if (n != (ssize_t)sizeof message || message.magic != QUOIT_BOOT_MAGIC)

@@ -4,10 +4,12 @@
 #include <stdio.h>
 
 #include "boot/survey.h"
+#include "end.h"
 #include "hosts.h"
 
 #define LOOK_EVERY_NS 1000000000u
 #define STILL_NS      5000000000u /* nothing has progressed for this long */
+#define END_GRACE_NS  200000000u  /* for the last output */
 
 static uint64_t mix(uint64_t digest, uint64_t value)
 {
@@ -61,20 +63,45 @@ static void tell(struct job *job)
     output_say(&job->output, text, (size_t)bytes);
 }
 
+/* A PE that has entered shmem_finalize with a lock for which another waits; NULL: none. The holder's mark is cleared
+ * before shmem_clear_lock returns, so one that is still there was not released before. */
+static const struct pe *find_lock_keeper(struct job *job)
+{
+    const struct quoit_wish_job view = hosts_wish_job(job);
+    for (uint32_t pe = 0; pe < job->plan->pe_count; pe++) {
+        const struct quoit_pe_shared *shared = hosts_pe_shared(job, pe);
+        struct quoit_wish_reading reading;
+        if (!shared || job->pes[pe].is_ended || !__atomic_load_n(&shared->waiting_in[0], __ATOMIC_RELAXED))
+            continue;
+        const struct quoit_wish wish = shared->wish;
+        if (!wish.is_lock)
+            continue;
+        quoit_wish_read(&view, pe, &wish, NULL, &reading);
+        if (reading.holder != QUOIT_WISH_NO_HOLDER && job->pes[reading.holder].is_leaving)
+            return &job->pes[reading.holder];
+    }
+    return NULL;
+}
+
 uint64_t stuck_step(struct job *job, uint64_t now_ns)
 {
     struct stillness *still = &job->stillness;
-    if (job->end.phase != ENDING_NOT || still->is_told || job->finalized || job->leaving_count == 0 ||
+    if (job->end.phase != ENDING_NOT || job->finalized || job->leaving_count == 0 ||
         job->leaving_count == job->plan->pe_count)
         return UINT64_MAX;
     if (now_ns < still->next_ns)
         return still->next_ns;
-    uint64_t digest = digest_of(job, now_ns);
     still->next_ns = now_ns + LOOK_EVERY_NS;
+    const struct pe *keeper = find_lock_keeper(job);
+    if (keeper) {
+        end_begin(job, END_LOCK_KEPT, STATUS_CANNOT_START, keeper->index, END_GRACE_NS);
+        return now_ns;
+    }
+    uint64_t digest = digest_of(job, now_ns);
     if (digest == 0 || digest != still->digest) {
         still->digest = digest;
         still->since_ns = now_ns;
-    } else if (now_ns - still->since_ns >= STILL_NS) {
+    } else if (now_ns - still->since_ns >= STILL_NS && !still->is_told) {
         still->is_told = true;
         tell(job);
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stuck.h - warns of a PE that waits in shmem_finalize, as exit(0) does, while all others wait for something else.
+/* stuck.h - a PE that waits in shmem_finalize, as exit(0) does, while others wait for something else.
  *
- * It only warns: a thread of a PE, or a signal handler, may still end the wait by a plain store.
+ * If another waits for a lock that it holds, nobody can release that any more, and the job is ended. If all others wait
+ * and nothing moves, it only warns: a thread of a PE, or a signal handler, may still end a wait by a plain store.
  */
 #ifndef OSHRUN_STUCK_H
 #define OSHRUN_STUCK_H

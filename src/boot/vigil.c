@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "boot/vigil.h"
 #include "boot/ended.h"
+#include "boot/wish.h"
 
 #include <string.h>
 
@@ -57,6 +58,54 @@ static bool has_left(const struct quoit_vigil *vigil)
     return told > 0;
 }
 
+static struct quoit_wish_host wish_host_of(void *arg, uint32_t pe)
+{
+    const struct quoit_boot *host = arg;
+    (void)pe;
+    return (struct quoit_wish_host){.layout = &host->layout, .front = host->memory, .memory_fd = host->memory_fd};
+}
+
+/* The PE, of this host, that has entered shmem_finalize with a lock for which another waits; or local_count. Its mark
+ * in the lock is cleared before shmem_clear_lock returns. */
+static uint32_t find_lock_keeper(const struct quoit_vigil *vigil)
+{
+    const struct quoit_layout *layout = &vigil->host->layout;
+    const struct quoit_wish_job view = {.pe_count = layout->job.pe_count,
+                                        .is_partial = true,
+                                        .host_of = wish_host_of,
+                                        .arg = (void *)(uintptr_t)vigil->host};
+    for (uint32_t pe = 0; pe < layout->local_count; pe++) {
+        struct quoit_wish_reading reading;
+        const struct quoit_wish wish = record(vigil, pe)->wish;
+        if (!wish.is_lock || !__atomic_load_n(&record(vigil, pe)->waiting_in[0], __ATOMIC_RELAXED))
+            continue;
+        quoit_wish_read(&view, layout->first_pe + pe, &wish, NULL, &reading);
+        if (reading.holder != QUOIT_WISH_NO_HOLDER &&
+            word(vigil, reading.holder - layout->first_pe) == QUOIT_BOOT_LEAVING)
+            return reading.holder - layout->first_pe;
+    }
+    return layout->local_count;
+}
+
+static bool has_left_with_lock(const struct quoit_vigil *vigil)
+{
+    uint32_t count = vigil->host->layout.local_count, keeper = find_lock_keeper(vigil), told = 0;
+    if (keeper == count)
+        return false;
+    if (!quoit_ended_claim(vigil->host->memory, 1))
+        return true;
+    quoit_ended_line(
+        "PE %u left the job by shmem_finalize, exit(0) or return from main with a lock for which others wait; "
+        "the job was ended [Q0242]",
+        vigil->host->layout.first_pe + keeper);
+    for (uint32_t pe = 0; pe < count && told < TOLD_MAX; pe++)
+        if (record(vigil, pe)->wish.is_lock && pe != keeper) {
+            say_where(vigil, pe);
+            told++;
+        }
+    return true;
+}
+
 /* Differs after any PE has woken and slept again. 0: some PE is awake, or has ended. */
 static uint64_t digest_of(const struct quoit_vigil *vigil)
 {
@@ -95,7 +144,7 @@ enum quoit_vigil_verdict quoit_vigil_step(struct quoit_vigil *vigil, uint64_t no
     if (now_ns < vigil->next_ns)
         return QUOIT_VIGIL_FINE;
     vigil->next_ns = now_ns + LOOK_EVERY_NS;
-    if (has_left(vigil))
+    if (has_left(vigil) || has_left_with_lock(vigil))
         return QUOIT_VIGIL_LEFT;
     if (vigil->host->layout.job.host_count == 1) /* else they may wait for another host */
         warn_of_stillness(vigil, now_ns);

@@ -19,7 +19,7 @@ struct quoit_vigil {
 
 enum quoit_vigil_verdict {
     QUOIT_VIGIL_FINE,
-    QUOIT_VIGIL_LEFT, /* reported: a PE has finalized while others were elsewhere */
+    QUOIT_VIGIL_LEFT, /* reported: a PE has finalized while others were elsewhere, or with a lock for which one waits */
 };
 
 /* Checks, at most about once a second. */

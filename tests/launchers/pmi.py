@@ -120,6 +120,11 @@ class Pmi(scenario.Case):
         _, statuses, _, err = self.launch(*[[MISBEHAVE, 1, "return", 7]] * 3)
         self.assertEqual((statuses, err), ([0, 7, 0], ""))
 
+    def test_one_leaves_with_a_lock(self):
+        _, statuses, _, err = self.launch(*[[MISBEHAVE, -1, "keep", 1]] * 3)
+        self.assertRegex(err, "^quoit: PE 1 left the job by .* with a lock .*Q0242.\nquoit:   PE [02] was in shmem_set_lock\n")
+        self.assertTrue(all(statuses), statuses)
+
     def test_kills_at_random(self):
         chance = random.Random(SEED)
         for run in range(12):

@@ -300,6 +300,18 @@ class Pes(Misbehaving):
                 self.assertRegex(result.err, rf"PEs? [-,023]+ (was|were) (waiting in shmem_finalize({LINE})?|"
                                  rf"waiting in shmem_barrier_all{LINE}|running)")
 
+    def test_one_leaves_with_a_lock(self):
+        for result in self.misbehave(-1, "keep", 1):
+            self.assertEqual(result.status, 1, result)
+            self.assertRegex(result.err, r"PE 1 on host\d left the job by exit\(0\) or return from main with a lock .*Q0242")
+            self.assertRegex(result.err, rf"PEs? [-,023]+ (was|were) waiting in shmem_set_lock{LINE} for lock held_lock, which PE 1 holds")
+
+    def test_exec(self):
+        """Another program in the place of a PE for which the others wait."""
+        for result in self.misbehave(1, "exec"):
+            self.assertEqual(result.status, 1, result)
+            self.assertRegex(result.err, r"PE 1: its program was replaced by \S+ \(exec\) .*\[Q0243\]")
+
     def test_all_leave_by_exit(self):
         for result in self.misbehave(-1, "exit", 0):
             self.assertEqual((result.status, result.err), (0, ""), result)

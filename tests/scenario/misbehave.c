@@ -132,6 +132,11 @@ static void misbehave(const char *deed, int argument)
         if (shmem_my_pe() == argument)
             exit(0);
         wait_for_flag();
+    } else if (strcmp(deed, "keep") == 0) {
+        hold_lock(argument);
+        exit(0);
+    } else if (strcmp(deed, "exec") == 0) {
+        execlp("sleep", "sleep", "1000", (char *)NULL);
     } else if (strcmp(deed, "hold") == 0)
         hold_lock(argument);
     else if (strcmp(deed, "compute-on") == 0)
