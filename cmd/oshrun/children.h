@@ -17,8 +17,8 @@ void children_adopt(void);
 void children_kill(void);
 /* Kills and reaps until no child is left, up to a time limit. */
 void children_sweep(void);
-/* Of a process that watches over a child, which has ended with this wait status: kills what descended from it, and exits
- * with the same status. */
+/* Of a process that watches over a child, which has ended with this wait status: kills what descended from it, and
+ * exits with the same status. */
 void __attribute__((noreturn)) children_end_as(int wait_status);
 /* Whether `pid` descends from this process, or did when its chain of parents was read. */
 bool children_include(pid_t pid);

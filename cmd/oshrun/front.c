@@ -31,9 +31,9 @@ static bool is_pending(int number)
     return sigpending(&pending) == 0 && sigismember(&pending, number);
 }
 
-/* The kernel delivers the pending SIGTSTP and stops this process, unless SIGCONT has come first and discarded it: no time
- * passes between that decision and the stop. In an orphaned process group, which no shell continues, the kernel ignores
- * SIGTSTP; a supervisor that sent it waits for the stop there, too. */
+/* The kernel delivers the pending SIGTSTP and stops this process, unless SIGCONT has come first and discarded it: no
+ * time passes between that decision and the stop. In an orphaned process group, which no shell continues, the kernel
+ * ignores SIGTSTP; a supervisor that sent it waits for the stop there, too. */
 static void stop_self(void)
 {
     sigset_t stop;
@@ -128,8 +128,7 @@ static void open_watched(struct run *run)
     sigemptyset(&stop);
     if (sigismember(front->taken, SIGTSTP) && front->conversation_fd < 0)
         sigaddset(&stop, SIGTSTP); /* else it stays pending, without effect */
-    run->watched[SIGNALS] =
-        (struct pollfd){.fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK), .events = POLLIN};
+    run->watched[SIGNALS] = (struct pollfd){.fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK), .events = POLLIN};
     run->watched[STOP] = (struct pollfd){.fd = signalfd(-1, &stop, SFD_CLOEXEC), .events = POLLIN};
     run->watched[JOB] = (struct pollfd){.fd = front->job_fd, .events = POLLIN};
     run->watched[CONVERSATION] = (struct pollfd){.fd = front->conversation_fd, .events = POLLRDHUP};

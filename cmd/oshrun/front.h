@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* front.h - the process that the user started, or that a remote shell started as oshrun --agent. It passes signals on to
- * quoit-job over a socket, so that quoit-guard between them may be stopped, stops itself when the job is stopped, and
- * ends with the status of quoit-guard. docs/design/stopping.md has the whole.
+/* front.h - the process that the user started, or that a remote shell started as oshrun --agent. It passes signals on
+ * to quoit-job over a socket, so that quoit-guard between them may be stopped, stops itself when the job is stopped,
+ * and ends with the status of quoit-guard. docs/design/stopping.md has the whole.
  *
  * An agent's front takes no part in stopping, which its oshrun asks for over the conversation. If that closes and the
  * agent does not end within FRONT_DROPPED_NS, as when quoit-job is stopped, it kills what is below it.
@@ -23,9 +23,9 @@ struct front_word {
 };
 
 struct front {
-    pid_t child;          /* quoit-guard */
-    int job_fd;           /* of struct front_word */
-    int conversation_fd;  /* of an agent, with its oshrun; -1: none */
+    pid_t child;           /* quoit-guard */
+    int job_fd;            /* of struct front_word */
+    int conversation_fd;   /* of an agent, with its oshrun; -1: none */
     const sigset_t *taken; /* signals, blocked */
 };
 

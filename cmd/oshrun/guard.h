@@ -4,8 +4,8 @@
  * The process that the user started, the front (front.h), watches over "quoit-guard", and that over "quoit-job", which
  * runs the job. Each of the two waits for its child, and exits with its status. Every process of the job descends from
  * all three, and all are subreapers. When the child of one is killed, the orphans below it, in any group or session,
- * become children of that one and are killed. When the parent of one is killed, it gets GUARD_GONE_SIGNAL, passes it on,
- * and quoit-job ends the job; so it does when the socket to the front closes, as quoit-guard may be stopped. If all
+ * become children of that one and are killed. When the parent of one is killed, it gets GUARD_GONE_SIGNAL, passes it
+ * on, and quoit-job ends the job; so it does when the socket to the front closes, as quoit-guard may be stopped. If all
  * three are killed at once, PEs and proxies still die with their parent, but processes that PEs have started survive.
  *
  * quoit-guard has a command line of its own, so that pkill -9 -f oshrun does not kill all three.
@@ -21,10 +21,10 @@
 
 /* What quoit-job knows of the other two. */
 struct guard {
-    pid_t group;       /* process group of the front, which the user's shell knows */
-    int front_fd;      /* of struct front_word */
+    pid_t group;  /* process group of the front, which the user's shell knows */
+    int front_fd; /* of struct front_word */
     pid_t front_pid;
-    int front_pidfd;   /* -1: the kernel or a container refuses */
+    int front_pidfd; /* -1: the kernel or a container refuses */
 };
 
 /* Blocks the signals that oshrun handles as events, and returns them in set_out. Signals ignored at start (nohup) stay

@@ -37,8 +37,8 @@ void loop_close(struct loop *loop, struct watch *watch);
 uint64_t loop_now_ns(const struct loop *loop);
 /* Holds that clock while the job is stopped. What is ready is called all the same. */
 void loop_hold(struct loop *loop, bool is_held);
-/* Sleeps until something is ready, or until `deadline_ns` of that clock (UINT64_MAX: none), or for a while if there is a
- * deadline, and calls what is ready. */
+/* Sleeps until something is ready, or until `deadline_ns` of that clock (UINT64_MAX: none), or for a while if there is
+ * a deadline, and calls what is ready. */
 void loop_turn(struct loop *loop, uint64_t deadline_ns);
 
 #endif

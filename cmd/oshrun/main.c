@@ -114,8 +114,7 @@ static bool open_signals(struct job *job)
     guard_block_signals(&set);
     job->signals = (struct watch){
         .fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .events = EPOLLIN, .ready = signals_ready, .owner = job};
-    job->front =
-        (struct watch){.fd = job->guard.front_fd, .events = EPOLLIN, .ready = front_ready, .owner = job};
+    job->front = (struct watch){.fd = job->guard.front_fd, .events = EPOLLIN, .ready = front_ready, .owner = job};
     return job->signals.fd >= 0 && loop_add(&job->loop, &job->signals) && loop_add(&job->loop, &job->front);
 }
 

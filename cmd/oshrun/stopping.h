@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stopping.h - whether a job is stopped or runs. quoit-job owns that state; the process that the user started, the front,
- * asks it, and stops itself so that the user's shell sees a stopped job. docs/design/stopping.md has the whole.
+/* stopping.h - whether a job is stopped or runs. quoit-job owns that state; the process that the user started, the
+ * front, asks it, and stops itself so that the user's shell sees a stopped job. docs/design/stopping.md has the whole.
  *
  * Pure: an event goes in, deeds come out. Nothing here sends or takes a signal.
  */

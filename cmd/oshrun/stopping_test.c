@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: whatever stops and continues reach which processes of a job, in any order and at any moment, nothing stays stopped
- * once each process that was sent a stop was sent SIGCONT; and a stop that lasts stops all.
- * Method: the two machines of stopping.h beside a model of the kernel's rules for stop signals, of the sockets between
- * front and quoit-job, of a PE that has the terminal and of one that has not. Every interleaving of up to SENT_MAX stops,
- * the continues that they owe, and the steps of the processes is visited once. */
+/* Aim: whatever stops and continues reach which processes of a job, in any order and at any moment, nothing stays
+ * stopped once each process that was sent a stop was sent SIGCONT; and a stop that lasts stops all. Method: the two
+ * machines of stopping.h beside a model of the kernel's rules for stop signals, of the sockets between front and
+ * quoit-job, of a PE that has the terminal and of one that has not. Every interleaving of up to SENT_MAX stops, the
+ * continues that are due for them, and the steps of the processes is visited once. */
 #include "stopping.h"
 
 #include <setjmp.h>
@@ -47,8 +47,8 @@ struct world {
     bool has_terminal;      /* the reader */
     bool is_wanted;
     uint8_t sent_count;
-    bool owes[PROCESS_COUNT];
-    bool owes_fg; /* a shell continues what it sees stopped */
+    bool is_due[PROCESS_COUNT];
+    bool awaits_fg; /* a shell continues what it sees stopped */
 };
 
 static void push(struct words *words, uint8_t number)
@@ -207,8 +207,8 @@ static bool sender_steps(struct world *world, int n)
 {
     enum process whom = (enum process)(n % PROCESS_COUNT);
     int what = n / PROCESS_COUNT;
-    if (what == 0 && world->owes[whom]) {
-        world->owes[whom] = false;
+    if (what == 0 && world->is_due[whom]) {
+        world->is_due[whom] = false;
         cont(&world->processes[whom]);
         return true;
     }
@@ -217,12 +217,12 @@ static bool sender_steps(struct world *world, int n)
             stop(&world->processes[whom]);
         else
             tstp(world, whom);
-        world->owes[whom] = true;
+        world->is_due[whom] = true;
         world->sent_count++;
         return true;
     }
-    if (what == 3 && whom == FRONT && world->owes_fg && world->processes[FRONT].is_stopped) {
-        world->owes_fg = false;
+    if (what == 3 && whom == FRONT && world->awaits_fg && world->processes[FRONT].is_stopped) {
+        world->awaits_fg = false;
         cont(&world->processes[FRONT]);
         return true;
     }
@@ -230,21 +230,21 @@ static bool sender_steps(struct world *world, int n)
     if (what == 3 && (whom == READER || whom == OTHER) && world->has_terminal && world->sent_count < SENT_MAX) {
         tstp(world, READER);
         if (whom == READER)
-            world->owes_fg = true;
+            world->awaits_fg = true;
         else
-            world->owes[READER] = true;
+            world->is_due[READER] = true;
         world->sent_count++;
         return true;
     }
     return false;
 }
 
-static bool owes_nothing(const struct world *world)
+static bool is_all_continued(const struct world *world)
 {
     for (int i = 0; i < PROCESS_COUNT; i++)
-        if (world->owes[i])
+        if (world->is_due[i])
             return false;
-    return !world->owes_fg || !world->processes[FRONT].is_stopped;
+    return !world->awaits_fg || !world->processes[FRONT].is_stopped;
 }
 
 static void check_runs(const struct world *world)
@@ -260,7 +260,7 @@ static void check_runs(const struct world *world)
 struct search {
     struct world *worlds; /* VISITED_MAX, by hash; sent_count UINT8_MAX: none */
     uint32_t count;
-    uint32_t settled_count;
+    uint32_t final_count;
 };
 
 static bool is_new(struct search *search, const struct world *world)
@@ -292,8 +292,8 @@ static void visit(struct search *search, const struct world *from)
             visit(search, &next);
         }
     }
-    if (!has_step && owes_nothing(from)) {
-        search->settled_count++;
+    if (!has_step && is_all_continued(from)) {
+        search->final_count++;
         check_runs(from);
     }
     for (int n = 0; n < 4 * PROCESS_COUNT; n++) {
@@ -316,13 +316,13 @@ static void test_nothing_stays_stopped(void **state)
         begin.has_terminal = has_terminal;
         visit(&search, &begin);
     }
-    print_message("%u states, %u settled\n", search.count, search.settled_count);
-    assert_true(search.settled_count > 0);
+    print_message("%u states, %u final\n", search.count, search.final_count);
+    assert_true(search.final_count > 0);
     free(search.worlds);
 }
 
 /* Without a late answer. */
-static void settle(struct world *world)
+static void run_on(struct world *world)
 {
     bool has_step = true;
     while (has_step) {
@@ -347,10 +347,10 @@ static void test_a_stop_lasts(void **state)
     for (int is_key = 0; is_key < 2; is_key++) {
         struct world world = {.has_terminal = true};
         tstp(&world, is_key ? READER : FRONT);
-        settle(&world);
+        run_on(&world);
         check_all_stopped(&world);
         cont(&world.processes[FRONT]);
-        settle(&world);
+        run_on(&world);
         check_runs(&world);
         assert_true(world.has_terminal);
     }
@@ -363,16 +363,16 @@ static void test_no_answer(void **state)
     struct world world = {.job = STOPPING_RUNS};
     stop(&world.processes[JOB]);
     tstp(&world, FRONT);
-    settle(&world);
+    run_on(&world);
     assert_false(world.processes[FRONT].is_stopped);
     front_takes(&world, STOPPING_FRONT_LATE);
     assert_true(world.processes[FRONT].is_stopped);
     cont(&world.processes[JOB]);
     world.processes[JOB].has_cont = false; /* taken before the socket */
-    settle(&world);
+    run_on(&world);
     check_all_stopped(&world);
     cont(&world.processes[FRONT]);
-    settle(&world);
+    run_on(&world);
     check_runs(&world);
 }
 
@@ -384,13 +384,13 @@ static void test_other_continues(void **state)
         for (int is_end = 0; is_end < 2; is_end++) {
             struct world world = {.has_terminal = true};
             tstp(&world, is_key ? READER : FRONT);
-            settle(&world);
+            run_on(&world);
             check_all_stopped(&world);
             if (is_end)
                 job_takes(&world, STOPPING_JOB_ENDS);
             else
                 cont(&world.processes[JOB]);
-            settle(&world);
+            run_on(&world);
             check_runs(&world);
         }
     }

@@ -15,9 +15,9 @@ static void test_work_and_sleeps_count(void **state)
     (void)state;
     struct stopwatch watch;
     stopwatch_start(&watch, START);
-    stopwatch_mark(&watch, START + 100 * MS, 0);        /* work */
-    stopwatch_mark(&watch, START + 1100 * MS, 1000 * MS); /* a sleep to its end */
-    stopwatch_mark(&watch, START + 1150 * MS, 1000 * MS); /* one that an event has ended */
+    stopwatch_mark(&watch, START + 100 * MS, 0);            /* work */
+    stopwatch_mark(&watch, START + 1100 * MS, 1000 * MS);   /* a sleep to its end */
+    stopwatch_mark(&watch, START + 1150 * MS, 1000 * MS);   /* one that an event has ended */
     stopwatch_mark(&watch, START + 90000 * MS, UINT64_MAX); /* one without an end */
     assert_int_equal(stopwatch_read(&watch, START + 90001 * MS), START + 90001 * MS);
 }

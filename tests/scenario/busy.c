@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* busy [ROUNDS | until FILE]: every PE puts to every other, adds to a counter of its neighbour, and enters barriers; for
- * ever without an argument, or until FILE.end exists, with the number of the last round in FILE. Prints a line when it
- * has started. */
+/* busy [ROUNDS | until FILE]: every PE puts to every other, adds to a counter of its neighbour, and enters barriers;
+ * for ever without an argument, or until FILE.end exists, with the number of the last round in FILE. Prints a line when
+ * it has started. */
 #include <fcntl.h>
 #include <shmem.h>
 #include <stdio.h>

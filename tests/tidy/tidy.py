@@ -18,8 +18,9 @@ import tempfile
 # Folders of src/, in order: each may include those before it, and itself.
 LAYERS = ["base", "env", "trace", "wire", "port", "share", "net", "ring", "link", "host", "lane", "papers", "local", "heap", "engine", "proxy", "veth", "fabric", "coll", "boot", "shmem", "dsm"]
 # Headers of the launcher, in order: a file includes those before its own, so that no two call each other.
-LAUNCHER = ["fault", "machines", "allocation", "bridges", "plan", "help", "loop", "buffer", "talk", "output", "terminal", "children", "guard", "setup", "job",
-            "network", "hosts", "end", "service", "input", "spawn", "reap", "inject", "stuck", "perfetto", "trace", "stats", "wish", "report",
+LAUNCHER = ["fault", "machines", "allocation", "bridges", "plan", "help", "stopwatch", "loop", "buffer", "talk", "output", "terminal", "stopping",
+            "children", "front", "guard", "setup", "job",
+            "network", "hosts", "end", "suspend", "service", "input", "spawn", "reap", "inject", "stuck", "perfetto", "trace", "stats", "wish", "report",
             "tree", "top", "head", "agent", "serve", "main"]
 FILE_LINES_MAX = 900
 FUNCTION_LINES_MAX = 70
@@ -108,7 +109,7 @@ def check_drivers(root):
 def check_launcher(root):
     """Files of oshrun call only those before them."""
     for path in files_of(root, ["cmd/oshrun"], (".c", ".h")):
-        own = os.path.splitext(os.path.basename(path))[0]
+        own = os.path.splitext(os.path.basename(path))[0].removesuffix("_test")
         if own not in LAUNCHER:
             yield f"{path}:1: not in LAUNCHER of tests/tidy/tidy.py, the order of oshrun's files"
             continue
