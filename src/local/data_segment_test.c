@@ -27,6 +27,7 @@ static int pointed = 5;
 static char large[LARGE_BYTES];                        /* mostly untouched */
 static _Alignas(1 << 16) char aligned[10] = "aligned"; /* the linker leaves a hole before it */
 static _Thread_local int own;
+static int *const relocated[2] = {&pointed, &pointed}; /* the loader writes it, and makes it read-only */
 
 /* Memory allocated for the file. */
 static uint64_t memory_bytes(int fd)
@@ -77,6 +78,7 @@ static void test_each_kind_of_object(void **state)
     check_kind(&segments, aligned, QUOIT_OBJECT_SHARED);
     check_kind(&segments, &large[LARGE_BYTES - 1], QUOIT_OBJECT_SHARED);
     check_kind(&segments, &constant, QUOIT_OBJECT_READ_ONLY);
+    check_kind(&segments, &relocated[1], QUOIT_OBJECT_READ_ONLY);
     check_kind(&segments, (void *)(uintptr_t)test_each_kind_of_object, QUOIT_OBJECT_READ_ONLY);
     check_kind(&segments, &own, QUOIT_OBJECT_THREAD_LOCAL);
     check_kind(&segments, stdout, QUOIT_OBJECT_RUNTIME);

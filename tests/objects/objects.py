@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Aim: the variables of the program and of its libraries are symmetric whatever linker, alignment, code model or kind of
+linking they come from, and however many objects there are; loading and unloading does no harm, and what is not symmetric
+is named with its reason. Method: builds programs (objects.c says what they check) for pairs of these, and runs each on one
+host and on two; opens and closes libraries and plugins around shmem_init."""
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "scenario"))
+import scenario  # noqa: E402
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+OSHCC = os.path.join(scenario.BIN, "oshcc")
+CC = os.environ.get("CC", "cc")
+LINKERS = ("bfd", "gold", "lld", "mold")
+ALIGNMENTS = (64, 4096, 8192, 65536, 2 << 20)
+# Name: flags for the compiler, flags for the linker.
+MODES = {
+    "default": ("-fPIE", ""),
+    "no-pie": ("-fno-pie", "-no-pie"),
+    "medium": ("-mcmodel=medium -fno-pie", "-no-pie -mcmodel=medium"),
+    "static": ("-fno-pie", "-static"),
+    "static-pie": ("-fPIE", "-static-pie"),
+}
+OPTIONS = {
+    "medium-pie": ("-mcmodel=medium -fPIE", "-mcmodel=medium"),
+    "large": ("-mcmodel=large -fno-pie", "-no-pie -mcmodel=large"),
+    "far": ("-fno-pie", "-no-pie -Wl,-Tdata=0x20000000"),
+    "lto": ("-flto -fPIE", "-flto"),
+    "now": ("-fPIE", "-Wl,-z,now"),
+    "norelro": ("-fPIE", "-Wl,-z,norelro"),
+    "separate-code": ("-fPIE", "-Wl,-z,separate-code"),
+    "sections": ("-fPIE -fdata-sections -ffunction-sections", "-Wl,--gc-sections"),
+    "as-needed": ("-fPIE", "-Wl,--as-needed"),
+    "no-as-needed": ("-fPIE", "-Wl,--no-as-needed"),
+    "one-segment": ("-fno-pie", "-static -Wl,-N"),  # code and variables in one segment
+}
+# What a linker does not have.
+MISSING = {("gold", "static-pie"), ("gold", "separate-code"), ("lld", "lto"), ("bfd", "one-segment"), ("gold", "one-segment")}
+LIBRARY_NAMES = ("-DGETTER=variables_of_library", "-Dlarge_data=library_data", "-Dlarge_bss=library_bss")
+
+
+def run(*words):
+    done = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=scenario.LIMIT_S)
+    if done.returncode != 0:
+        raise AssertionError(f"{words}: status {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def has_linker(linker):
+    return shutil.which("ld." + linker) or shutil.which(linker)
+
+
+def lacks_libc_archive():
+    return run(CC, "-print-file-name=libc.a").strip() == "libc.a"
+
+
+class Folder(scenario.Case):
+    """With a folder of its own, and programs and libraries built into it once."""
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.built = {}
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def build(self, compiler, source, *flags, kind="-c"):
+        """An object, library or program, by its command; built before if the command is the same."""
+        command = (compiler, kind, source, *flags)
+        if command not in self.built:
+            suffix = {"-c": ".o", "-shared": ".so"}.get(kind, "")
+            self.built[command] = self.path(f"{len(self.built)}{suffix}")
+            words = [kind] if kind else []
+            run(compiler, "-O2", *words, *flags, source, "-o", self.built[command])
+        return self.built[command]
+
+
+class Layouts(Folder):
+    def skip_reason(self, linker, name):
+        if not has_linker(linker):
+            return "no " + linker
+        if scenario.SANITIZE and name not in ("default", "no-pie"):
+            return "a sanitizer has its own ways to link and to lay out variables"
+        if re.search("medium|large", name) and platform.machine() != "x86_64":
+            return "a code model of x86-64"
+        if name in ("static", "static-pie", "one-segment") and lacks_libc_archive():
+            return "no libc.a"
+        return ""
+
+    def link(self, linker, alignment, name):
+        """The program, and the folder of its library."""
+        compile_flags, link_flags = {**MODES, **OPTIONS}[name]
+        compile_flags = compile_flags.split()
+        use = f"-fuse-ld={linker}"
+        aligned = f"-DALIGNMENT={alignment}"
+        variables = os.path.join(HERE, "variables.c")
+        parts = [self.build(OSHCC, variables, aligned, "-DGETTER=variables_of_program", *compile_flags),
+                 self.build(OSHCC, os.path.join(HERE, "objects.c"), *compile_flags)]
+        if "-static" in link_flags:
+            parts.append(self.build(OSHCC, variables, aligned, *LIBRARY_NAMES, *compile_flags))
+        else:
+            library = self.build(OSHCC, variables, aligned, *LIBRARY_NAMES, "-fPIC")
+            shared = self.path(f"libobjects-{linker}-{alignment}.so")
+            if not os.path.exists(shared):
+                run(CC, "-shared", use, library, "-o", shared, *self.sanitize())
+            parts.append(shared)
+        program = self.path("program")
+        run(OSHCC, use, *link_flags.split(), *parts, "-o", program)
+        return program
+
+    def sanitize(self):
+        return [f"-fsanitize={scenario.SANITIZE}"] if scenario.SANITIZE else []
+
+    def check(self, linker, alignment, name):
+        if "thread" in scenario.SANITIZE:
+            self.skipTest("the sanitizer's thread keeps libraries' variables private")
+        if (linker, name) in MISSING:
+            return 0
+        reason = self.skip_reason(linker, name)
+        if reason:
+            print(f"left out: {linker}, {name}: {reason}", flush=True)
+            return 0
+        with self.subTest(linker=linker, alignment=alignment, name=name):
+            program = self.link(linker, alignment, name)
+            for shape in (["-n", 2], ["--hosts", 2, "-n", 3]):
+                result = self.run_job(*shape, program)
+                self.assertEqual(result.status, 0, result)
+                self.assertRegex(result.out, "^14 variables, [0-9]+ holes\n$", result)
+            os.unlink(program)
+        return 1
+
+
+class Pairs(Layouts):
+    def test_each_pair(self):
+        """Each linker with each alignment, each linker with each mode, and each mode with four of the alignments."""
+        names = list(MODES)
+        count = sum(self.check(linker, alignment, names[(i + j) % len(names)])
+                    for i, linker in enumerate(LINKERS) for j, alignment in enumerate(ALIGNMENTS))
+        self.assertGreater(count, 0)
+
+    def test_each_option(self):
+        """Each option of a linker once, by one that has it."""
+        for i, name in enumerate(OPTIONS):
+            having = [linker for linker in LINKERS if (linker, name) not in MISSING and has_linker(linker)]
+            if having:
+                self.check(having[i % len(having)], ALIGNMENTS[2 + i % 3], name)
+
+
+class All(Layouts):
+    def test_all(self):
+        for linker in LINKERS:
+            for alignment in ALIGNMENTS:
+                for name in MODES:
+                    self.check(linker, alignment, name)
+            for i, name in enumerate(OPTIONS):
+                self.check(linker, ALIGNMENTS[1 + i % 4], name)
+
+
+class Loading(Folder):
+    def library(self, *flags):
+        return self.build(OSHCC, os.path.join(HERE, "loaded.c"), "-fPIC", *flags, kind="-shared")
+
+    def program(self, name, compiler=OSHCC, *flags):
+        return self.build(compiler, os.path.join(HERE, name), *flags, kind="")
+
+    def test_many_libraries(self):
+        """As many as there are: 100 copies of a library, opened before shmem_init and closed behind it."""
+        if "thread" in scenario.SANITIZE:
+            self.skipTest("the sanitizer's thread keeps libraries' variables private")
+        for i in range(100):
+            shutil.copy(self.library(), self.path(f"lib{i}.so"))
+        for shape in (["-n", 2], ["--hosts", 2, "-n", 3], ["--check", "-n", 2]):
+            result = self.run_job(*shape, self.program("load.c"), "many", self.folder.name, 100)
+            self.assertEqual((result.status, result.out), (0, "100 libraries\n"), result)
+
+    def test_plugin(self):
+        """A plugin brings the library in, and is closed after shmem_finalize."""
+        if scenario.SANITIZE:
+            self.skipTest("a sanitizer comes with the program, not with a plugin")
+        plugin = self.library("-DPLUGIN")
+        host = self.program("host.c", CC)
+        for words in ("local", "local close", "global close", "local close fork", "local close threads",
+                      "global close fork threads"):
+            for shape in (["-n", 2], ["--hosts", 2, "-n", 2]):
+                result = self.run_job(*shape, host, plugin, *words.split())
+                self.assertEqual((result.status, result.out, result.err), (0, "right\nright\n", ""), (words, result))
+
+    def test_ctypes(self):
+        """The same by an interpreter, which opens and closes the library itself."""
+        if scenario.SANITIZE:
+            self.skipTest("an interpreter is built without the sanitizer")
+        text = ("import _ctypes, ctypes, os, sys\n"
+                "shmem = ctypes.CDLL(sys.argv[1])\nlibrary = ctypes.CDLL(sys.argv[2])\n"
+                "library.loaded_value.restype = ctypes.POINTER(ctypes.c_long)\nvalue = library.loaded_value()\n"
+                "shmem.shmem_init()\nme, pes = shmem.shmem_my_pe(), shmem.shmem_n_pes()\n"
+                "shmem.shmem_long_p(value, ctypes.c_long(me + 50), (me + 1) % pes)\nshmem.shmem_barrier_all()\n"
+                "assert value[0] == 50 + (me + pes - 1) % pes, value[0]\nshmem.shmem_finalize()\n"
+                "_ctypes.dlclose(library._handle)\n_ctypes.dlclose(shmem._handle)\n"
+                "child = os.fork()\nif child == 0:\n    sys.exit(0)\nassert os.waitpid(child, 0)[1] == 0\n")
+        for shape in (["-n", 2], ["--hosts", 2, "-n", 3]):
+            result = self.run_job(*shape, sys.executable, "-c", text,
+                                  os.path.join(scenario.BIN, "..", "lib", "libshmem.so.1"), self.library())
+            self.assertEqual((result.status, result.out, result.err), (0, "", ""), result)
+
+    def test_what_is_not_symmetric(self):
+        """Named as in the library's file, with the only reason."""
+        library = self.library()
+        name = re.escape(os.path.basename(library))
+        place = rf"shmem_long_p: dest {name}\+0x[0-9a-f]+ is not a symmetric address \("
+        variable = f"a variable of the shared library {name}, "
+        threads = place + variable + r"left out because the process had several threads at shmem_init, .*\) \[Q0102\]"
+        texts = {
+            "late": place + variable + r"which was loaded after shmem_init; load it before, or link with it\) \[Q0102\]",
+            "threads": threads,
+            "constant": place + rf"a constant or code of the shared library {name}\) \[Q0102\]",
+            "own": r"shmem_long_p: dest 0x[0-9a-f]+ is not a symmetric address \(a thread-local variable; each thread of a "
+                   r"PE has its own\) \[Q0102\]",
+            "end": rf"shmem_putmem: dest {name}\+0x[0-9a-f]+ with 1048576 bytes ends [0-9]+ bytes past the end of {name}'s global "
+                   r"variables \[Q0102\]",
+        }
+        if "thread" in scenario.SANITIZE: # its thread
+            del texts["end"]
+            texts["late"] = threads
+        for use, text in texts.items():
+            result = self.run_job("-n", 2, self.program("load.c"), use, library)
+            self.assertEqual(result.status, 1, result)
+            self.assertRegex(result.err, text, use)
+
+
+if __name__ == "__main__":
+    scenario.main()
