@@ -3,6 +3,7 @@
 #include "boot/place.h"
 #include "boot/survey.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -283,8 +284,9 @@ static void tell_dead_proxy(FILE *out, const struct host *host)
     bool is_killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL; /* hosts_kill_proxy does it, too */
     char how[64] = "", why[64 + HOSTS_NAME_BYTES] = "", text[HOSTS_NAME_BYTES], other[HOSTS_NAME_BYTES];
     if (host->missed_by != HOST_NONE && host->is_silent && is_killed) {
-        tell(out, "Q0205", "the proxy of %s was not heard by that of %s for --link-limit: it hung, or the network between "
-                           "them is cut; its PEs are cut off",
+        tell(out, "Q0205",
+             "the proxy of %s was not heard by that of %s for --link-limit: it hung, or the network between "
+             "them is cut; its PEs are cut off",
              hosts_name(host->job, host->index, text), hosts_name(host->job, host->missed_by, other));
         return;
     }
@@ -315,14 +317,50 @@ static void tell_lost_host(FILE *out, const struct job *job)
         tell_others(out, job, NOT_A_PE, false);
 }
 
+/* Steps over an address of above 4 GiB, which the kernel chooses for each process. */
+static bool skip_address(const char **at)
+{
+    char *end = NULL;
+    bool is_one = strncmp(*at, "0x", 2) == 0 && strtoull(*at, &end, 16) >> 32 != 0;
+    if (is_one)
+        *at = end;
+    return is_one;
+}
+
+static bool skip_own_name(const char **at, uint32_t pe)
+{
+    char name[24];
+    size_t length = (size_t)snprintf(name, sizeof name, "PE %u", pe);
+    bool is_one = strncmp(*at, name, length) == 0 && !isdigit((unsigned char)(*at)[length]);
+    if (is_one)
+        *at += length;
+    return is_one;
+}
+
+/* The texts of two PEs, but for addresses and where each names itself. */
+static bool reads_the_same(const char *a, uint32_t pe_a, const char *b, uint32_t pe_b)
+{
+    while (*a) {
+        const char *next_a = a, *next_b = b;
+        if ((skip_address(&next_a) && skip_address(&next_b)) ||
+            (next_a == a && skip_own_name(&next_a, pe_a) && skip_own_name(&next_b, pe_b))) {
+            a = next_a;
+            b = next_b;
+        } else if (*a++ != *b++) {
+            return false;
+        }
+    }
+    return *b == '\0';
+}
+
 /* The same message, from the same position of the same program, as PE `arg`. */
 static bool said_the_same(const struct job *job, uint32_t pe, const void *arg)
 {
     const struct pe *mine = &job->pes[pe], *other = arg;
     bool is_of_program = !mine->executable || !other->executable ? mine->executable == other->executable
                                                                  : strcmp(mine->executable, other->executable) == 0;
-    return mine->abort_text && strcmp(mine->abort_text, other->abort_text) == 0 &&
-           mine->abort_from == other->abort_from && is_of_program;
+    return mine->abort_text && mine->abort_from == other->abort_from && is_of_program &&
+           reads_the_same(mine->abort_text, pe, other->abort_text, (uint32_t)(other - job->pes));
 }
 
 static void tell_abort_place(FILE *out, const struct job *job, const struct pe *pe)
@@ -408,8 +446,8 @@ static void tell_cut_off(FILE *out, const struct job *job)
     bool is_outer = second - first > count / 2;
     uint32_t from = is_outer ? second + 1 : first + 1, cut_count = is_outer ? count - (second - first) : second - first;
     for (uint32_t i = 0; i < cut_count && used + 16 < sizeof hosts; i++)
-        used += (size_t)snprintf(hosts + used, sizeof hosts - used, "%s%u", i ? "," : "",
-                                 ring.first + (from + i) % count);
+        used +=
+            (size_t)snprintf(hosts + used, sizeof hosts - used, "%s%u", i ? "," : "", ring.first + (from + i) % count);
     if (cut_count > 1 && used + 16 >= sizeof hosts)
         snprintf(hosts, sizeof hosts, "%u to %u", ring.first + from % count,
                  ring.first + (from + cut_count - 1) % count);

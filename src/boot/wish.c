@@ -47,8 +47,10 @@ static bool find_in_table(const char *file, uint64_t file_bytes, uint64_t addres
                 continue;
             size_t room = names.sh_size - symbol.st_name;
             const char *name = file + names.sh_offset + symbol.st_name;
-            int length = (int)strnlen(name, room < NAME_BYTES - 16 ? room : NAME_BYTES - 16);
-            snprintf(name_out, NAME_BYTES, into ? "%.*s + %llu" : "%.*s", length, name, (unsigned long long)into);
+            size_t length = strnlen(name, room < NAME_BYTES - 16 ? room : NAME_BYTES - 16);
+            const char *suffix = memchr(name, '.', length); /* a static variable of a function is NAME.NUMBER */
+            snprintf(name_out, NAME_BYTES, into ? "%.*s + %llu" : "%.*s", (int)(suffix ? suffix - name : (long)length),
+                     name, (unsigned long long)into);
             return true;
         }
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A program that opens libraries: `load many FOLDER COUNT`, `load WRONG-USE LIBRARY`. See objects.py. */
+/* A program that opens libraries: `load many FOLDER COUNT`, `load WRONG-USE LIBRARY`; or makes a mistake with its own
+ * variables: `load mistake NAME`. See objects.py. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <shmem.h>
@@ -91,8 +92,27 @@ static int misuse(const char *use, const char *path)
     return 0;
 }
 
+/* On all PEs at once, or PE 0 waits for ever. */
+static int mistake(const char *name)
+{
+    static long flag[4], sum;
+    long on_stack = 1;
+    shmem_init();
+    int me = shmem_my_pe();
+    if (strcmp(name, "stack") == 0)
+        shmem_long_p(&on_stack, 1, 0);
+    else if (strcmp(name, "different") == 0)
+        shmem_long_sum_reduce(SHMEM_TEAM_WORLD, me == 0 ? &flag[1] : &flag[2], &sum, 1);
+    else if (me == 0)
+        shmem_long_wait_until(&flag[3], SHMEM_CMP_EQ, 7);
+    shmem_barrier_all();
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 3 && strcmp(argv[1], "mistake") == 0)
+        return mistake(argv[2]);
     if (argc == 4 && strcmp(argv[1], "many") == 0)
         return many(argv[2], atoi(argv[3]));
     return argc == 3 ? misuse(argv[1], argv[2]) : 2;

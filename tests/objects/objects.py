@@ -237,5 +237,29 @@ class Loading(Folder):
             self.assertRegex(result.err, text, use)
 
 
+    def folded(self, code, *arguments):
+        """The lines with this code, when they speak of several PEs: the end of a job does not wait for one that is held up."""
+        result = scenario.until_good(lambda: self.run_job(*arguments), lambda r: re.search(r"PEs [^:]*: .*" + code, r.err))
+        self.assertEqual(result.status, 1, result)
+        return [line for line in result.err.splitlines() if code in line]
+
+    def test_one_message_of_several_pes(self):
+        """Also where it has an address that the kernel chose, or the number of the PE."""
+        program = self.program("load.c")
+        lines = self.folded("Q0102", "-n", 4, program, "mistake", "stack")
+        self.assertEqual(len(lines), 1, lines)
+        self.assertRegex(lines[0], r"^oshrun: PEs 0[-,0-9]*: shmem_long_p: dest 0x[0-9a-f]+ is not a symmetric address \(a stack")
+        lines = self.folded("Q0113", "--check", "-n", 4, program, "mistake", "different")
+        self.assertEqual(len(lines), 1, lines)
+        self.assertRegex(lines[0], r"^oshrun: PEs [-,1-3]*: shmem_long_sum_reduce: dest is .* \(flag \+ 16\) on PE [1-3].*, but "
+                                   r".* \(flag \+ 8\) on PE 0")
+
+    def test_static_of_a_function(self):
+        """Has the name that it has in the source, in which the compiler's number does not stand."""
+        words = (r"PE 0 was waiting in shmem_long_wait_until.* for flag \+ 24 == 7, which is 0",)
+        for shape in (["-n", 2], ["--hosts", 2, "-n", 2]):
+            self.run_out(2, words, *shape, self.program("load.c"), "mistake", "wait")
+
+
 if __name__ == "__main__":
     scenario.main()
