@@ -48,13 +48,21 @@ uintptr_t quoit_audit_from(void)
     return (uintptr_t)__atomic_load_n(&quoit_job.fabric->self.call_from, __ATOMIC_RELAXED);
 }
 
+/* The library through which interpreters call C: an address in it is no place of anybody's program. */
+static bool is_interface(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return strncmp(slash ? slash + 1 : path, "libffi.", 7) == 0;
+}
+
 const char *quoit_audit_place(uintptr_t from, char text[QUOIT_AUDIT_PLACE_BYTES])
 {
     Dl_info info;
     struct link_map *object = NULL;
     struct quoit_place place;
     text[0] = '\0';
-    if (from == 0 || dladdr1((void *)from, &info, (void **)&object, RTLD_DL_LINKMAP) == 0)
+    if (from == 0 || dladdr1((void *)from, &info, (void **)&object, RTLD_DL_LINKMAP) == 0 ||
+        is_interface(object->l_name))
         return text;
     char program[32];
     snprintf(program, sizeof program, "/proc/%d/exe", (int)getpid()); /* "self" would be the process that resolves it */

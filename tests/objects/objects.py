@@ -16,6 +16,7 @@ import scenario  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 OSHCC = os.path.join(scenario.BIN, "oshcc")
+LIBSHMEM = os.path.join(scenario.BIN, "..", "lib", "libshmem.so.1")
 CC = os.environ.get("CC", "cc")
 LINKERS = ("bfd", "gold", "lld", "mold")
 ALIGNMENTS = (64, 4096, 8192, 65536, 2 << 20)
@@ -209,8 +210,20 @@ class Loading(Folder):
                 "child = os.fork()\nif child == 0:\n    sys.exit(0)\nassert os.waitpid(child, 0)[1] == 0\n")
         for shape in (["-n", 2], ["--hosts", 2, "-n", 3]):
             result = self.run_job(*shape, sys.executable, "-c", text,
-                                  os.path.join(scenario.BIN, "..", "lib", "libshmem.so.1"), self.library())
+                                  LIBSHMEM, self.library())
             self.assertEqual((result.status, result.out, result.err), (0, "", ""), result)
+
+    def test_places_of_an_interpreter(self):
+        """A place in libffi is nobody's: a block that is freed twice has none."""
+        if scenario.SANITIZE:
+            self.skipTest("an interpreter is built without the sanitizer")
+        text = ("import ctypes, sys\nshmem = ctypes.CDLL(sys.argv[1])\nshmem.shmem_malloc.restype = ctypes.c_void_p\n"
+                "shmem.shmem_init()\nblock = ctypes.c_void_p(shmem.shmem_malloc(100))\n"
+                "shmem.shmem_free(block)\nshmem.shmem_free(block)\n")
+        result = self.run_job("--check", "-n", 2, sys.executable, "-c", text, LIBSHMEM)
+        self.assertEqual(result.status, 1, result)
+        self.assertRegex(result.err, "shmem_free: ptr is 0x[0-9a-f]+, a block of 100 bytes from shmem_malloc that shmem_free has "
+                                     r"freed already \[Q0112\]")
 
     def test_what_is_not_symmetric(self):
         """Named as in the library's file, with the only reason."""
