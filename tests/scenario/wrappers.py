@@ -109,6 +109,9 @@ class Wrappers(scenario.Case):
             self.command(f"{folder}/oshcc", "-static", C_PROGRAM, "-o", "hello")
             self.assertNotIn("libshmem", self.command("readelf", "-d", "hello"))
             self.check_hello(folder, "./hello")
+            self.command(f"{folder}/oshcc", "-static-pie", C_PROGRAM, "-o", "hello")
+            self.assertNotIn("RUNPATH", self.command("readelf", "-d", "hello"))  # glibc ends such a program before main
+            self.check_hello(folder, "./hello")
         rma = os.path.join(SOURCE, "tests", "conformance")
         for program in ("rma", "coll", "memory", "p2p"):
             self.command(f"{folder}/oshcc", "-static", f"{rma}/{program}.c", "-o", program)
@@ -128,6 +131,9 @@ class Wrappers(scenario.Case):
         found = [folder for folder, _, files in os.walk(self.prefix) if "openshmem.pc" in files]
         flags = self.command("pkg-config", "--cflags", "--libs", "openshmem", env={"PKG_CONFIG_PATH": found[0]}).split()
         self.assertTrue(any(f.startswith("-I") and os.path.exists(f[2:] + "/shmem.h") for f in flags), flags)
+        static = self.command("pkg-config", "--define-variable=rpath=", "--static", "--libs", "openshmem",
+                              env={"PKG_CONFIG_PATH": found[0]}).split()
+        self.assertFalse(any("rpath" in flag for flag in static), static)
         if not scenario.SANITIZE:
             self.command("cc", C_PROGRAM, "-o", "hello", *flags)
             self.check_hello(os.path.join(self.prefix, "bin"), "./hello")
