@@ -3,20 +3,30 @@
  * quoit predict and quoit report; tune.py is quoit tune. */
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "command.h"
 #include "prefix.h"
 
+#define FIGURES_PROGRAMS QUOIT_PROGRAM_FOLDER "/quoit/examples"
+
 static int run(const char *program, int argc, char **argv)
 {
-    char quoit[PATH_MAX];
-    char **words = calloc((size_t)argc + 2, sizeof *words);
-    if (!words || !prefix_find("bin/quoit", quoit))
+    char quoit[PATH_MAX], programs[PATH_MAX];
+    bool runs_examples = argc > 1 && strcmp(argv[0], "figures") == 0 && strcmp(argv[1], "dsm") == 0;
+    char **words = calloc((size_t)argc + 4, sizeof *words);
+    if (!words || !prefix_find("bin/quoit", quoit) || (runs_examples && !prefix_find(FIGURES_PROGRAMS, programs)))
         return 1;
-    words[0] = argv[0];
-    words[1] = quoit;
-    for (int i = 1; i < argc; i++)
-        words[i + 1] = argv[i];
+    int count = 0;
+    words[count++] = argv[0];
+    words[count++] = quoit;
+    for (int i = 1; i < argc; i++) {
+        words[count++] = argv[i];
+        if (i == 1 && runs_examples) { /* a --programs of the user comes later, and counts */
+            words[count++] = "--programs";
+            words[count++] = programs;
+        }
+    }
     int status = prefix_run_python(program, words, NULL, NULL);
     free(words);
     return status;

@@ -264,8 +264,8 @@ def parse(quoit, arguments):
         "every relation that the paper states beside what was measured, or NOT REACHED."))
     parser.add_argument("--out", metavar="DIR", default="figures", help="where dsm.html and dsm.json go (figures)")
     parser.add_argument("--quick", action="store_true", help="small sizes, one round")
-    parser.add_argument("--programs", metavar="DIR", default=os.path.join(os.path.dirname(quoit), "examples"),
-                        help="where examples/dsm_*.c were built (examples beside quoit)")
+    parser.add_argument("--programs", metavar="DIR", required=True,
+                        help="where examples/dsm_*.c were built (those that were installed with quoit)")
     options = parser.parse_args(arguments)
     for program in ("dsm_page", *(words[0] for words in APPLICATIONS.values())):
         if not os.access(os.path.join(options.programs, program), os.X_OK):
