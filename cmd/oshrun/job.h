@@ -2,7 +2,7 @@
 /* job.h - the state of the running job, shared by the files of oshrun; the header of each file documents its part. The
  * files are ordered, and a file calls only those before it:
  *
- *   fault machines allocation plan help         the command line
+ *   fault foreign machines allocation plan help         the command line
  *   stopwatch loop talk output terminal stopping children front guard   the environment of the process
  *   job.h     the state
  *   network   how hosts find each other that a network joins

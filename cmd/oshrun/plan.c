@@ -15,6 +15,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "bridges.h"
+#include "foreign.h"
 #include "port/driver.h"
 #include "host/layout.h"
 #include "local/paths.h"
@@ -554,6 +555,17 @@ static int find_program(struct plan_program *program, int wdir_fd)
     return worst;
 }
 
+static int refuse_foreign(const char *name, const struct foreign_library *foreign)
+{
+    char folder[PATH_MAX];
+    foreign_own_folder(folder);
+    quoit_say(
+        "%s is linked with %s, the OpenSHMEM library of %s: under this oshrun each of its PEs would be a job of its "
+        "own [Q0230]\n  start it with that library's launcher, or build it with %s/oshcc",
+        name, foreign->name, foreign->owner, folder);
+    return STATUS_NOT_RUNNABLE;
+}
+
 static int check_program(struct plan_program *program)
 {
     int wdir_fd = AT_FDCWD;
@@ -566,8 +578,12 @@ static int check_program(struct plan_program *program)
     const char *name = program->argv[0];
     struct stat facts;
     bool is_here = !strchr(name, '/') && fstatat(wdir_fd, name, &facts, 0) == 0 && S_ISREG(facts.st_mode);
+    struct foreign_library foreign;
+    bool is_foreign = error == 0 && foreign_find(wdir_fd, program->path, &foreign);
     if (wdir_fd != AT_FDCWD)
         close(wdir_fd);
+    if (is_foreign)
+        return refuse_foreign(name, &foreign);
     if (error == 0)
         return PLAN_GO_ON;
     if (error == ENOENT || error == ENOTDIR) {

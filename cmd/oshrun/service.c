@@ -14,9 +14,11 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "boot/version.h"
 #include "children.h"
 #include "end.h"
 #include "env/descriptors.h"
+#include "foreign.h"
 #include "hosts.h"
 #include "network.h"
 
@@ -157,7 +159,7 @@ static void read_word(struct pe *pe)
         take_finalized(pe);
 }
 
-/* An unexpected message means a program of another version, or a foreign one. */
+/* An unexpected message means a program that uses the boot socket by itself. */
 static void take_message(struct pe *pe, const struct quoit_boot_message *message, pid_t sender)
 {
     if (message->kind == QUOIT_BOOT_HELLO && pe->phase == PE_STARTED) {
@@ -178,8 +180,7 @@ static void take_message(struct pe *pe, const struct quoit_boot_message *message
                   pe->index, (int)sender);
         end_begin(pe->job, END_CANNOT_START, STATUS_CANNOT_START, pe->index, 0);
     } else {
-        quoit_say("PE %u said something out of turn (%u): was it built with another version of Quoit? [Q0214]",
-                  pe->index, message->kind);
+        quoit_say("PE %u sent a message out of turn (%u) [Q0214]", pe->index, message->kind);
         end_begin(pe->job, END_CANNOT_START, STATUS_CANNOT_START, pe->index, 0);
     }
 }
@@ -231,6 +232,23 @@ static void socket_closed(struct pe *pe)
         take_abort(pe, &message);
 }
 
+/* What this version cannot read: the HELLO of another version ends the job as if the PE had said why, which an agent
+ * passes on; anything else is out of turn. */
+static void replace_unreadable(struct quoit_boot_message *message, size_t byte_count, pid_t sender)
+{
+    char text[QUOIT_BOOT_TEXT_BYTES];
+    bool is_hello = byte_count >= offsetof(struct quoit_boot_message, body) && message->magic == QUOIT_BOOT_MAGIC &&
+                    message->kind == QUOIT_BOOT_HELLO;
+    if (!is_hello) {
+        message->kind = 0;
+        return;
+    }
+    foreign_describe_version(message, byte_count, sender, text);
+    *message = (struct quoit_boot_message){.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_ABORT};
+    message->body.abort.status = STATUS_CANNOT_START;
+    memcpy(message->body.abort.text, text, sizeof text);
+}
+
 static void drain_socket(struct pe *pe)
 {
     while (pe->socket.fd >= 0) {
@@ -243,8 +261,9 @@ static void drain_socket(struct pe *pe)
             socket_closed(pe);
             return;
         }
-        if (n != (ssize_t)sizeof message || message.magic != QUOIT_BOOT_MAGIC)
-            message.kind = 0;
+        bool is_whole = n == (ssize_t)sizeof message && !came.is_truncated && message.magic == QUOIT_BOOT_MAGIC;
+        if (!is_whole)
+            replace_unreadable(&message, (size_t)n, came.sender);
         if (pe->job->role == ROLE_AGENT) {
             follow(pe, &message, came.sender);
             pass_on(pe, &message);
@@ -332,6 +351,7 @@ static void say_layout(struct pe *pe)
 {
     struct job *job = pe->job;
     struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_LAYOUT};
+    quoit_version_put(message.body.layout.version);
     message.body.layout.job = job->config;
     message.body.layout.pe = pe->index;
     message.body.layout.host = pe->host;

@@ -7,6 +7,7 @@
 #include "boot/launcher.h"
 #include "boot/protocol.h"
 #include "boot/proxy_process.h"
+#include "boot/version.h"
 #include "boot/vigil.h"
 #include "base/assert.h"
 #include "base/log.h"
@@ -383,6 +384,7 @@ static void make_memory(struct agent *agent)
 static void lay_out(struct agent *agent)
 {
     struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_LAYOUT};
+    quoit_version_put(message.body.layout.version);
     make_memory(agent);
     message.body.layout.job = agent->host.layout.job;
     message.body.layout.host = agent->host_index;

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "boot/client.h"
 #include "boot/launcher.h"
+#include "boot/version.h"
 #include "base/log.h"
 #include "env/descriptors.h"
+#include "env/own_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -41,6 +45,27 @@ enum quoit_status quoit_client_say(const struct quoit_boot *boot, const struct q
     return QUOIT_GONE;
 }
 
+/* That the launcher is of another version of Quoit: of both sides the version and the file. */
+static void say_other_version(const struct quoit_boot *boot, const struct quoit_boot_message *message,
+                              size_t byte_count)
+{
+    char version[QUOIT_VERSION_TEXT_BYTES], library[PATH_MAX], link[64], launcher[PATH_MAX] = "";
+    struct ucred peer = {0};
+    socklen_t bytes = sizeof peer;
+    quoit_version_get(message, byte_count, version);
+    (void)quoit_own_file(library);
+    if (getsockopt(boot->socket_fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0) {
+        snprintf(link, sizeof link, "/proc/%d/exe", peer.pid);
+        ssize_t length = readlink(link, launcher, sizeof launcher - 1);
+        launcher[length > 0 ? length : 0] = '\0';
+    }
+    quoit_say(
+        "the launcher is Quoit of %s (%s), which this program's library of version %s (%s) does not understand "
+        "[Q0303]\n  start the program with the oshrun that was installed with its library, or build it again with "
+        "the oshcc beside that launcher",
+        version, launcher[0] ? launcher : "of unknown path", quoit_version(), library);
+}
+
 /* Receives one message of `kind` and up to QUOIT_BOOT_FDS_MAX descriptors. */
 static enum quoit_status hear_launcher(const struct quoit_boot *boot, uint32_t kind,
                                        struct quoit_boot_message *message_out, int *fds_out, uint32_t *fd_count_out)
@@ -50,8 +75,7 @@ static enum quoit_status hear_launcher(const struct quoit_boot *boot, uint32_t k
     if (n == 0 || (n < 0 && errno == ECONNRESET))
         return QUOIT_GONE;
     if (n != (ssize_t)sizeof *message_out || message_out->magic != QUOIT_BOOT_MAGIC || message_out->kind != kind) {
-        quoit_say("the launcher and this program do not understand each other: were both built from the same "
-                  "version? [Q0303]");
+        say_other_version(boot, message_out, n > 0 ? (size_t)n : 0);
         return QUOIT_INVALID;
     }
     if (fd_count_out)

@@ -10,6 +10,7 @@
 #include "boot/hosts.h"
 #include "boot/late.h"
 #include "boot/launcher.h"
+#include "boot/version.h"
 #include "boot/watch.h"
 #include "base/digest.h"
 #include "base/log.h"
@@ -392,6 +393,7 @@ static enum quoit_status meet(struct quoit_boot *boot, uint64_t data_bytes, cons
         status = quoit_client_open(boot, fd);
     if (status != QUOIT_OK)
         return status;
+    quoit_version_put(hello.body.hello.version);
     hello.body.hello.data_bytes = data_bytes;
     hello.body.hello.pe = boot->exchange.rank;
     hello.body.hello.core_count = quoit_limits_core_count();

@@ -2,6 +2,7 @@
 /* The PE's side of protocol.h, used when oshrun started it. */
 #include "boot/launcher.h"
 #include "boot/client.h"
+#include "boot/version.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -51,6 +52,7 @@ static enum quoit_status join(struct quoit_boot *boot, uint64_t data_bytes)
     if (status != QUOIT_OK)
         return status;
     struct quoit_boot_message hello = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_HELLO};
+    quoit_version_put(hello.body.hello.version);
     hello.body.hello.data_bytes = data_bytes;
     status = quoit_client_join(boot, &hello);
     unsetenv(QUOIT_BOOT_FD_VARIABLE); /* programs started by this one are jobs of their own */

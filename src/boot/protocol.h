@@ -42,12 +42,13 @@
 #include "lane/network.h"
 #include "port/driver.h"
 
-#define QUOIT_BOOT_FD_VARIABLE "QUOIT_BOOT_FD"
-#define QUOIT_BOOT_MAGIC       0x51554f49u
-#define QUOIT_BOOT_TEXT_BYTES  1024
-#define QUOIT_BOOT_FDS_MAX     (1 + QUOIT_SIDE_COUNT * QUOIT_PORT_ENDPOINT_FDS)
-#define QUOIT_BOOT_NAME_BYTES  32
-#define QUOIT_BOOT_CORES_MAX   1024 /* higher ones are not told apart */
+#define QUOIT_BOOT_FD_VARIABLE   "QUOIT_BOOT_FD"
+#define QUOIT_BOOT_MAGIC         0x51554f49u
+#define QUOIT_BOOT_TEXT_BYTES    1024
+#define QUOIT_BOOT_FDS_MAX       (1 + QUOIT_SIDE_COUNT * QUOIT_PORT_ENDPOINT_FDS)
+#define QUOIT_BOOT_NAME_BYTES    32
+#define QUOIT_BOOT_VERSION_BYTES 24   /* of Quoit, as text */
+#define QUOIT_BOOT_CORES_MAX     1024 /* higher ones are not told apart */
 
 enum quoit_boot_kind {
     QUOIT_BOOT_HELLO = 1,
@@ -69,13 +70,15 @@ struct quoit_boot_message {
     uint32_t kind;
     union {
         struct {
-            uint64_t data_bytes; /* of globals and statics, whole pages */
+            char version[QUOIT_BOOT_VERSION_BYTES]; /* first in every version of Quoit (version.h) */
+            uint64_t data_bytes;                    /* of globals and statics, whole pages */
             /* For an agent, and of WATCH too: */
             uint32_t pe;
             uint32_t core_count;                       /* processors that the PE may use at once */
             uint64_t cores[QUOIT_BOOT_CORES_MAX / 64]; /* its affinity mask */
         } hello;
         struct {
+            char version[QUOIT_BOOT_VERSION_BYTES]; /* first, as in hello */
             struct quoit_job_config job;
             uint32_t pe;
             uint32_t host;

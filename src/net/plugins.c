@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "env/library.h"
+#include "env/own_file.h"
 #include "net/driver.h"
 
 /* Adapters of InfiniBand, RoCE, EFA, Omni-Path and what psm drives are all in the first; Slingshot's are not. */
@@ -59,15 +60,8 @@ void quoit_net_explain_auto(char text_out[QUOIT_NET_PROBLEM_BYTES])
 /* The folder of the file that this code is linked into. */
 static bool find_own_folder(char folder_out[PATH_MAX])
 {
-    Dl_info info;
-    ssize_t bytes = -1;
-    if (dladdr((void *)(uintptr_t)quoit_net_driver_open, &info) && info.dli_fname && strchr(info.dli_fname, '/'))
-        bytes = snprintf(folder_out, PATH_MAX, "%s", info.dli_fname);
-    else
-        bytes = readlink("/proc/self/exe", folder_out, PATH_MAX - 1);
-    if (bytes <= 0 || bytes >= PATH_MAX)
+    if (!quoit_own_file(folder_out))
         return false;
-    folder_out[bytes] = '\0';
     *strrchr(folder_out, '/') = '\0';
     return true;
 }

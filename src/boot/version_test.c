@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: the version in the first message of a sender of any version of Quoit is read, and other bytes are never taken
+ * for one. Method: messages with a version, cut short, without an end, with bytes of other data. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "boot/version.h"
+
+static const char *text_of(uint32_t magic, uint32_t kind, const char *bytes, size_t byte_count, size_t received)
+{
+    static struct quoit_boot_message message;
+    static char text[QUOIT_VERSION_TEXT_BYTES];
+    memset(&message, 0xff, sizeof message);
+    message.magic = magic;
+    message.kind = kind;
+    memcpy(message.body.hello.version, bytes, byte_count);
+    quoit_version_get(&message, received, text);
+    return text;
+}
+
+static void test_own(void **state)
+{
+    char version[QUOIT_BOOT_VERSION_BYTES], expected[64] = "version ";
+    (void)state;
+    quoit_version_put(version);
+    assert_string_equal(version, quoit_version());
+    strcat(expected, version);
+    assert_string_equal(text_of(QUOIT_BOOT_MAGIC, QUOIT_BOOT_HELLO, version, sizeof version, 32), expected);
+    assert_string_equal(text_of(QUOIT_BOOT_MAGIC, QUOIT_BOOT_LAYOUT, version, sizeof version, 4000), expected);
+}
+
+static void test_later(void **state)
+{
+    (void)state;
+    assert_string_equal(text_of(QUOIT_BOOT_MAGIC, QUOIT_BOOT_HELLO, "12.3.4-rc1", 11, 40), "version 12.3.4-rc1");
+}
+
+static void test_none(void **state)
+{
+    static const char unknown[] = "an unknown version", zeros[QUOIT_BOOT_VERSION_BYTES] = {0};
+    (void)state;
+    assert_string_equal(text_of(QUOIT_BOOT_MAGIC, QUOIT_BOOT_HELLO, zeros, sizeof zeros, 4000), unknown);
+    assert_string_equal(text_of(QUOIT_BOOT_MAGIC, QUOIT_BOOT_HELLO, "1.0\033[31m", 9, 4000), unknown);
+    assert_string_equal(text_of(QUOIT_BOOT_MAGIC, QUOIT_BOOT_HELLO, "123456789012345678901234", 24, 4000), unknown);
+    assert_string_equal(text_of(QUOIT_BOOT_MAGIC, QUOIT_BOOT_HELLO, "1.0", 4, 31), unknown);
+    assert_string_equal(text_of(QUOIT_BOOT_MAGIC, QUOIT_BOOT_ABORT, "1.0", 4, 4000), unknown);
+    assert_string_equal(text_of(QUOIT_BOOT_MAGIC + 1, QUOIT_BOOT_HELLO, "1.0", 4, 4000), unknown);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_own),
+        cmocka_unit_test(test_later),
+        cmocka_unit_test(test_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
