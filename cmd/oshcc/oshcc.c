@@ -67,11 +67,18 @@ static bool find_places(struct places *places)
     return false;
 }
 
+/* Of the words of a compiler command, the first: "ccache" of "ccache gcc", but the whole of a path with a blank in it,
+ * as CMake sets CC. */
+static size_t first_word_bytes(const char *compiler)
+{
+    return strchr(compiler, '/') && access(compiler, X_OK) == 0 ? strlen(compiler) : strcspn(compiler, " ");
+}
+
 /* CC may be set to this wrapper, as for a configure script: then it is not used as the compiler. */
 static bool is_wrapper(const char *compiler)
 {
     char copy[PATH_MAX];
-    snprintf(copy, sizeof copy, "%.*s", (int)strcspn(compiler, " "), compiler);
+    snprintf(copy, sizeof copy, "%.*s", (int)first_word_bytes(compiler), compiler);
     const char *name = basename(copy);
     return strcmp(name, "oshcc") == 0 || strcmp(name, "oshc++") == 0 || strcmp(name, "oshcxx") == 0;
 }
@@ -86,8 +93,11 @@ static void add_compiler(struct command *command, bool is_cxx)
         if (value && value[0] && !is_wrapper(value))
             compiler = value;
     }
-    char *words = strdup(compiler), *rest = words, *word;
-    while (words && (word = strsep(&rest, " ")) && command->count < COMPILER_WORDS_MAX)
+    size_t first_bytes = first_word_bytes(compiler);
+    char *rest = strdup(compiler + first_bytes), *word;
+    if (first_bytes)
+        add(command, strndup(compiler, first_bytes));
+    while (rest && (word = strsep(&rest, " ")) && command->count < COMPILER_WORDS_MAX)
         if (word[0])
             add(command, word);
 }
