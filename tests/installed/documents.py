@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Aim: what README.md and the pages of docs/ tell a user to type works, typed as it stands into an installed copy. Method: the
+commands are taken from the documents: every line of a block marked sh, and inline commands that build an example. Each
+document is typed from its first command to its last in a fresh folder that has what its text takes for granted: hello.c of
+README.md, a.out built from it, the examples, a list of machines. NOT_TYPED lists what cannot be typed here and why; what it
+lists must stand in a document, so that no entry outlives its command. Of other inline commands the subcommand and each option
+must exist."""
+import glob
+import os
+import re
+import subprocess
+import unittest
+
+import installed
+
+HARDWARE = "needs bridges and their modules"
+MACHINES = "needs other machines"
+TREE = "builds the source tree, which is hidden here; scripts/test and CI do it"
+ROOT = "asks for a password"
+NOT_TYPED = {
+    ("README.md", "scripts/demo"): TREE,
+    ("README.md", "scripts/test"): TREE,
+    ("README.md", "scripts/build release"): TREE,
+    ("README.md", "cmake --install build/release --prefix $HOME/quoit"): TREE,
+    ("README.md", "scripts/build release && export PATH=$PWD/build/release/bin:$PATH"): TREE,
+    ("README.md", "oshrun --host alpha,beta -n 8 ./hello"): MACHINES,
+    ("README.md", "quoit top"): "ends at a key, on a terminal; installed.commands has it with --once",
+    ("README.md", 'oshrun -n 4 --debugger "gdb --args" ./hello'): "waits for the user's commands to gdb",
+    ("docs/build-a-ring.md", "lspci | grep -iE 'non-transparent|bridge: .*(ntb|148b)'"): HARDWARE,
+    ("docs/build-a-ring.md", "sudo modprobe ntb_hw_amd"): HARDWARE,
+    ("docs/build-a-ring.md", "make -C /lib/modules/$(uname -r)/build M=$PWD/kernel modules && "
+                             "(cd kernel && sudo insmod quoit_ntb.ko)"): HARDWARE,
+    ("docs/build-a-ring.md", "ls -l /dev/ntb0 /dev/ntb1; dmesg | grep -i ntb"): HARDWARE,
+    ("docs/build-a-ring.md", "sudo build/dev/bin/vm_port_pair /dev/ntb1 a"): HARDWARE,
+    ("docs/build-a-ring.md", "cat /etc/quoit/ring.conf"): HARDWARE,
+    ("docs/build-a-ring.md", "sudo systemctl enable --now quoit-ring"): HARDWARE,
+    ("docs/build-a-ring.md", "sudo quoit ring doctor"): HARDWARE,
+    ("docs/build-a-ring.md", "ping -c 3 10.77.0.2"): HARDWARE,
+    ("docs/build-a-ring.md", "export SHMEM_SYMMETRIC_SIZE=64M"): HARDWARE,
+    ("docs/build-a-ring.md", "oshrun --driver linux --host a:2,b:2,c:2 ./a.out"): HARDWARE,
+    ("docs/build-a-ring.md", "sudo quoit ring join"): HARDWARE,
+    ("docs/build-a-ring.md", "ssh 10.77.0.2 hostname"): HARDWARE,
+    ("docs/build-a-ring.md", "oshrun --ring root:ring -n 6 ./a.out"): HARDWARE,
+    ("docs/cluster.md", "oshrun --host node1,node2 -n 16 ./a.out"): MACHINES,
+    ("docs/cluster.md", "oshrun --host node1:12,node2:4 ./a.out"): MACHINES,
+    ("docs/ring.md", "quoit top --ring lab"): "ends at a key, on a terminal",
+    ("docs/ring.md", "sudo quoit ring list"): ROOT,
+    ("docs/write-a-port.md", "cmake --preset dev && cmake --build --preset dev && "
+                             "ctest --preset dev -R 'unit.port|sim.port'"): TREE,
+}
+# Options that exist for Quoit's own processes, which a document explains.
+INTERNAL = {"--agent", "--proxy"}
+
+BLOCK = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.M | re.S)
+PROGRAMS = ("oshrun", "oshcc", "oshc++", "quoit")
+
+
+def documents():
+    """{name: text}, read where this test runs: the commands do not see them."""
+    paths = [os.path.join(installed.SOURCE, "README.md"), *sorted(glob.glob(os.path.join(installed.SOURCE, "docs", "*.md")))]
+    found = {}
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            found[os.path.relpath(path, installed.SOURCE)] = file.read()
+    return found
+
+
+def block_commands(text):
+    """The lines of the blocks marked sh, without comments."""
+    lines = [line.strip() for _, language, body in BLOCK.findall(text) if language == "sh" for line in body.splitlines()]
+    stripped = [re.sub(r"\s{2,}#.*$|\s#\s.*$|^#.*$", "", line) for line in lines]
+    return [line for line in stripped if line]
+
+
+def inline_spans(text):
+    """Inline code outside blocks that begins with one of our programs."""
+    spans = [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", BLOCK.sub("", text))]
+    return [span for span in spans if span.split()[0] in PROGRAMS]
+
+
+def typed_commands(text):
+    """What a user is told to type: blocks, then inline commands that build an example."""
+    return block_commands(text) + [span for span in inline_spans(text) if re.match(r"oshcc examples/", span)]
+
+
+class Listed(installed.Case):
+    """Without typing anything."""
+
+    def test_table_is_not_stale(self):
+        known = {(name, command) for name, text in documents().items() for command in typed_commands(text)}
+        self.assertGreater(len(known), 40)
+        self.assertEqual(set(NOT_TYPED) - known, set(), "NOT_TYPED lists commands that no document has")
+
+    def test_blocks_of_commands_are_marked(self):
+        """A block of commands that is not marked sh would not be typed."""
+        for name, text in documents().items():
+            for _, language, body in BLOCK.findall(text):
+                first = next((line for line in body.splitlines() if line.strip()), "")
+                if not language:
+                    self.assertNotRegex(first.strip(), r"^(\$ |#!|sudo |scripts/|cmake |(oshrun|oshcc|quoit)( |$))", name)
+
+    def known_options(self, words):
+        """The options in the help of oshrun, and of the subcommand of quoit; None: there is no such subcommand."""
+        texts = [self.command("oshrun", "--help"), self.command("oshrun", "--options")]
+        if words[0] == "quoit" and len(words) > 1 and not words[1].startswith("-"):
+            if not re.search(f"^  {re.escape(words[1])} ", self.command("quoit", "--help"), re.M):
+                return None
+            has_kinds = words[1] == "figures" and words[2:3] and words[2] in ("dsm", "hybrid", "link")
+            texts.append(self.command("quoit", *words[1:3 if has_kinds else 2], "--help"))
+        return set(re.findall(r"(?<![\w-])(--?[a-z][a-z-]*)", " ".join(texts)))
+
+    def test_options_of_inline_commands(self):
+        cache = {}
+        for name, text in documents().items():
+            for span in inline_spans(text):
+                words = span.split()
+                if words[0] in ("oshcc", "oshc++"):
+                    continue
+                key = tuple(words[:3]) if words[0] == "quoit" else ("oshrun",)
+                if key not in cache:
+                    cache[key] = self.known_options(words)
+                self.assertIsNotNone(cache[key], f"{name}: `{span}`: there is no such command")
+                for option in re.findall(r"(?<![\w-])(--[a-z][a-z-]*)", span):
+                    self.assertIn(option, cache[key] | INTERNAL, f"{name}: `{span}`")
+
+
+class Typed(installed.Case):
+    """Everything, document by document."""
+
+    def prepare(self, name):
+        readme = documents()["README.md"]
+        self.write("hello.c", next(body for _, language, body in BLOCK.findall(readme) if language == "c"))
+        self.command("oshcc", "hello.c", "-o", "a.out")
+        self.write("machines", "localhost slots=2\n")
+        os.symlink(os.path.join(self.prefix, "share", "quoit", "examples"), os.path.join(self.work, "examples"))
+        return {"PATH": installed.SYSTEM_PATH} if name == "README.md" else {}
+
+    def type_in(self, command, env):
+        """Runs it as a line of a shell whose variables last; env is changed to what they are then."""
+        kept = os.path.join(self.copies.folder.name, "variables")
+        done = self.run_command("sh", "-c", f"{command}\nstatus=$?\nenv -0 >'{kept}'\nexit $status", env=env)
+        with open(kept, encoding="utf-8") as file:
+            env.update(line.split("=", 1) for line in file.read().split("\0") if line)
+        return done
+
+    def run_document(self, name, text):
+        env, typed = self.prepare(name), 0
+        try:
+            for command in typed_commands(text):
+                if (name, command) in NOT_TYPED:
+                    continue
+                done = self.type_in(command, env)
+                self.assertEqual(done.returncode, 0, f"{name}: {command}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
+                typed += 1
+        finally:
+            for ring in ("ring", "lab"):
+                self.run_command("quoit", "ring", "down", "--ring", ring)
+        return typed
+
+    @unittest.skipIf(installed.needs("pkg-config", "ping"), installed.needs("pkg-config", "ping"))
+    def test_every_document(self):
+        total = 0
+        for name, text in documents().items():
+            with self.subTest(document=name):
+                self.work = os.path.join(self.copies.folder.name, name.replace("/", "-"))
+                os.mkdir(self.work)
+                total += self.run_document(name, text)
+        self.assertGreater(total, 30)
+
+
+if __name__ == "__main__":
+    installed.main()
