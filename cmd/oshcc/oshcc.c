@@ -150,7 +150,7 @@ static void add_compile_flags(struct command *command, const struct places *plac
         add(command, QUOIT_WRAPPER_FLAGS);
 }
 
-/* A path for shared libraries ends a static position-independent program before main: glibc asserts that there is none. */
+/* A path for shared libraries ends a static-pie program before main: glibc asserts that there is none. */
 static void add_link_flags(struct command *command, const struct places *places, bool links_statically)
 {
     add_format(command, "-L%s", places->library);
