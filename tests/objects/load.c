@@ -25,7 +25,7 @@ static long *variable(void *library, const char *function)
     return find();
 }
 
-/* All but the first are closed before they are used, and one is opened where they would have been. */
+/* All but the first are closed before they are used. */
 static int many(const char *folder, int count)
 {
     long **values = calloc((size_t)count, sizeof *values), **ends = calloc((size_t)count, sizeof *ends);
@@ -57,6 +57,9 @@ static int many(const char *folder, int count)
         wrong += shmem_long_g(values[i], right) != me * 1000 + i;
     }
     shmem_finalize();
+    free(values);
+    free(ends);
+    free(libraries);
     if (me == 0)
         printf("%d libraries\n", count);
     return wrong ? 3 : 0;
