@@ -48,6 +48,11 @@ NOT_TYPED = {
     ("docs/write-a-port.md", "cmake --preset dev && cmake --build --preset dev && "
                              "ctest --preset dev -R 'unit.port|sim.port'"): TREE,
 }
+# Those that end with another status than 0, and mean it.
+STATUS = {
+    ("docs/ring.md", "quoit ring doctor --ring lab"): 1,  # after a cut: there is something wrong
+}
+RINGS = r"quoit ring |--ring |--on "
 # Options that exist for Quoit's own processes, which a document explains.
 INTERNAL = {"--agent", "--proxy"}
 
@@ -89,7 +94,7 @@ class Listed(installed.Case):
     def test_table_is_not_stale(self):
         known = {(name, command) for name, text in documents().items() for command in typed_commands(text)}
         self.assertGreater(len(known), 40)
-        self.assertEqual(set(NOT_TYPED) - known, set(), "NOT_TYPED lists commands that no document has")
+        self.assertEqual((set(NOT_TYPED) | set(STATUS)) - known, set(), "a table here lists commands that no document has")
 
     def test_blocks_of_commands_are_marked(self):
         """A block of commands that is not marked sh would not be typed."""
@@ -143,29 +148,37 @@ class Typed(installed.Case):
             env.update(line.split("=", 1) for line in file.read().split("\0") if line)
         return done
 
-    def run_document(self, name, text):
-        env, typed = self.prepare(name), 0
+    def run_document(self, name, text, left_out):
+        """Returns how many commands were typed, and how many match `left_out`."""
+        env, typed, missing = self.prepare(name), 0, 0
         try:
             for command in typed_commands(text):
                 if (name, command) in NOT_TYPED:
                     continue
+                if left_out and re.search(left_out, command):
+                    missing += 1
+                    continue
                 done = self.type_in(command, env)
-                self.assertEqual(done.returncode, 0, f"{name}: {command}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
+                self.assertEqual(done.returncode, STATUS.get((name, command), 0),
+                                 f"{name}: {command}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
                 typed += 1
         finally:
             for ring in ("ring", "lab"):
                 self.run_command("quoit", "ring", "down", "--ring", ring)
-        return typed
+        return typed, missing
 
     @unittest.skipIf(installed.needs("pkg-config", "ping"), installed.needs("pkg-config", "ping"))
     def test_every_document(self):
-        total = 0
+        total, missing, problem = 0, 0, self.ring_problem()
         for name, text in documents().items():
             with self.subTest(document=name):
                 self.work = os.path.join(self.copies.folder.name, name.replace("/", "-"))
                 os.mkdir(self.work)
-                total += self.run_document(name, text)
-        self.assertGreater(total, 30)
+                counts = self.run_document(name, text, RINGS if problem else "")
+                total, missing = total + counts[0], missing + counts[1]
+        self.assertGreater(total + missing, 30)
+        if missing:
+            self.skipTest(f"{total} commands were typed; {missing} on rings that stay were not: {problem}")
 
 
 if __name__ == "__main__":

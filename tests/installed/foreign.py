@@ -31,7 +31,7 @@ void greet(void)
 """
 SENDING = "void greet(void);\nint main(void) { greet(); }\n"
 
-# Starts argv[1] with a boot socket, takes its HELLO and answers as a launcher of version 7.0.
+# Starts argv[1] with a boot socket, takes its HELLO, prints the version in it, and answers as a launcher of version 7.0.
 LAUNCHER = """#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +50,7 @@ int main(int argc, char **argv)
         return execv(argv[1], argv + 1);
     if (recv(pair[0], bytes, sizeof bytes, 0) < 0)
         return 2;
+    puts(bytes + 8);
     strcpy(layout + 8, "7.0");
     send(pair[0], layout, sizeof layout, 0);
     wait(&status);
@@ -122,6 +123,7 @@ class Foreign(installed.Case):
         self.command("cc", "launcher.c", "-o", "launcher")
         job = self.run_command("./launcher", "./hello")
         self.assertNotEqual(job.returncode, 0, job)
+        self.assertEqual(job.stdout, f"{mine}\n")
         self.assertEqual(job.stderr.count("[Q0303]"), 1, job.stderr)
         for part in ("version 7.0", f"{self.work}/launcher", f"version {mine}", f"{self.prefix}/lib"):
             self.assertIn(part, job.stderr)

@@ -147,6 +147,15 @@ class Case(scenario.Case):
                 return folder
         return self.fail(f"{name} is not installed")
 
+    def ring_problem(self):
+        """Why this user cannot make a ring that stays on this machine, such as no /dev/net/tun; "": it can."""
+        up = self.run_command("quoit", "ring", "up", "--hosts", 2, "--ring", "trial")
+        if up.returncode == 0:
+            self.command("quoit", "ring", "down", "--ring", "trial")
+            return ""
+        self.assertRegex(up.stderr, r"\[Q060[12]\]")
+        return up.stderr.strip().splitlines()[0]
+
     def check_hello(self, program, *options):
         out = self.command("oshrun", "-n", 2, *options, program)
         self.assertEqual(sorted(out.splitlines()), HELLO_2)
