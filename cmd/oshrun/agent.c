@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "awaited.h"
 #include "base/log.h"
 #include "end.h"
 #include "hosts.h"
@@ -133,8 +134,10 @@ static void take_own(struct job *job, const struct talk_frame *frame, const void
         take_make(job, frame, bytes);
         break;
     case TALK_CONTACTS:
-        if (job->network && frame->bytes == job->plan->host_count * QUOIT_NETWORK_CONTACT_BYTES)
+        if (job->network && frame->bytes == job->plan->host_count * QUOIT_NETWORK_CONTACT_BYTES) {
             network_take_contacts(job, bytes);
+            hosts_send_contacts(job);
+        }
         break;
     case TALK_SAY:
         if (is_mine && frame->bytes == sizeof message) {
@@ -150,6 +153,9 @@ static void take_own(struct job *job, const struct talk_frame *frame, const void
         break;
     case TALK_SIGNAL:
         take_signal(job, frame->pe, number);
+        break;
+    case TALK_LOOK:
+        awaited_answer(job);
         break;
     case TALK_SURVEY:
         top_answer(job, bytes, frame->bytes);

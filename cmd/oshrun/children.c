@@ -13,10 +13,10 @@
 
 #include "base/log.h"
 #include "env/clock.h"
+#include "env/process.h"
 
 #define SWEEP_ROUNDS_MAX 400 /* of 1 ms */
 #define PIDS_A_ROUND     512
-#define ANCESTORS_MAX    256
 
 void children_adopt(void)
 {
@@ -77,26 +77,7 @@ void children_end_as(int wait_status)
     _exit(128 + WTERMSIG(wait_status));
 }
 
-static pid_t parent_of(pid_t pid)
-{
-    char path[48], text[512];
-    int parent = 0;
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t bytes = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
-    if (fd >= 0)
-        close(fd);
-    text[bytes > 0 ? bytes : 0] = '\0';
-    const char *after_name = strrchr(text, ')'); /* the name may contain anything, including parentheses */
-    return after_name && sscanf(after_name + 1, " %*c %d", &parent) == 1 ? parent : 0;
-}
-
 bool children_include(pid_t pid)
 {
-    for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++) {
-        pid = parent_of(pid);
-        if (pid == getpid())
-            return true;
-    }
-    return false;
+    return pid > 0 && pid != getpid() && quoit_process_descends(pid, getpid());
 }

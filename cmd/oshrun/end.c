@@ -12,6 +12,7 @@
 
 #include "children.h"
 #include "env/clock.h"
+#include "env/process.h"
 #include "hosts.h"
 
 #define ANSWER_NS          100000000u  /* for PEs that are asked for their position */
@@ -59,16 +60,9 @@ void end_signal_programs(struct job *job, int signal_number)
 
 static bool is_stopped(const struct pe *pe)
 {
-    char path[48], text[512];
+    struct quoit_process process;
     pid_t pid = pe->program_pid ? pe->program_pid : pe->pid;
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t bytes = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
-    if (fd >= 0)
-        close(fd);
-    text[bytes > 0 ? bytes : 0] = '\0';
-    const char *after_name = strrchr(text, ')');
-    return after_name && strlen(after_name) > 2 && strchr("Tt", after_name[2]);
+    return quoit_process_look(pid, &process) && (process.state == 'T' || process.state == 't');
 }
 
 /* The position of every PE, before it is killed. */

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "awaited.h"
 #include "base/log.h"
 #include "end.h"
 #include "hosts.h"
 #include "input.h"
-#include "network.h"
 #include "reap.h"
 #include "service.h"
 #include "spawn.h"
@@ -45,15 +45,13 @@ static void take_note(struct pe *pe, const struct wait_note *note)
     job->notes[pe->index].wish_text[sizeof note->wish_text - 1] = '\0';
 }
 
-static void take_contact(struct host *host, const struct talk_frame *frame, const void *bytes)
+static void take_of_proxy(struct host *host, const struct talk_frame *frame, const void *bytes)
 {
-    struct job *job = host->job;
-    if (!job->network || frame->bytes != QUOIT_NETWORK_CONTACT_BYTES || host->has_contact)
+    struct quoit_proxy_message message;
+    if (frame->bytes != sizeof message)
         return;
-    host->has_contact = true;
-    if (network_add_contact(job, host->index, bytes))
-        hosts_say_all(job, TALK_CONTACTS, 0, network_contact(job, 0),
-                      (size_t)job->plan->host_count * QUOIT_NETWORK_CONTACT_BYTES);
+    memcpy(&message, bytes, sizeof message);
+    hosts_take_message(host, &message);
 }
 
 /* Frames about a PE. */
@@ -149,11 +147,8 @@ static void take_frame(struct talk *talk, const struct talk_frame *frame, const 
     case TALK_TAKEN:
         input_taken(job, (uint32_t)number);
         break;
-    case TALK_CONTACT:
-        take_contact(host, frame, bytes);
-        break;
     case TALK_PROXY:
-        hosts_take_word(host, bytes, frame->bytes);
+        take_of_proxy(host, frame, bytes);
         break;
     case TALK_PROXY_ENDED:
         reap_proxy(host, number);
@@ -161,6 +156,9 @@ static void take_frame(struct talk *talk, const struct talk_frame *frame, const 
     case TALK_RECORDS:
         if (host->front && frame->bytes == host->layout.channels)
             memcpy(host->front, bytes, frame->bytes);
+        break;
+    case TALK_LOOKED:
+        awaited_take(host, bytes, frame->bytes);
         break;
     case TALK_SURVEYED:
         top_take(host, bytes, frame->bytes);
@@ -200,7 +198,7 @@ bool head_start(struct job *job)
     job->alive_count = job->plan->pe_count;
     bool is_expected = expect_output(job);
     for (uint32_t i = 0; i < job->plan->host_count; i++)
-        job->hosts[i].has_proxy = network_is_alone(job);
+        job->hosts[i].has_proxy = quoit_job_config_has_proxies(&job->config);
     bool is_started = is_expected && tree_start(job, &ears) && input_open(job);
     if (!is_expected)
         tree_drop(job);

@@ -9,24 +9,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/step.h"
 #include "boot/heap_default.h"
 #include "env/descriptors.h"
 #include "env/limits.h"
 #include "env/map.h"
 #include "env/park.h"
+#include "env/process.h"
 #include "network.h"
 #include "proxy/proxy.h"
 
-#define PAGE_BYTES     4096u
-#define PROXY_FIRST_FD 3
+#define PAGE_BYTES  4096u
+#define NO_LIMIT_NS (UINT64_C(365) * 86400 * 1000000000) /* of proxies that oshrun sees itself (awaited.h) */
 
 _Static_assert(HOSTS_NAME_BYTES == QUOIT_HOST_NAME_BYTES, "quoit top shows the same names");
 
@@ -150,10 +152,8 @@ static struct quoit_wish_host wish_host_of(void *arg, uint32_t pe)
 
 struct quoit_wish_job hosts_wish_job(struct job *job)
 {
-    return (struct quoit_wish_job){.pe_count = job->plan->pe_count,
-                                   .is_partial = job->role != ROLE_ALONE,
-                                   .host_of = wish_host_of,
-                                   .arg = job};
+    return (struct quoit_wish_job){
+        .pe_count = job->plan->pe_count, .is_partial = job->role != ROLE_ALONE, .host_of = wish_host_of, .arg = job};
 }
 
 /* Reports which limit of this process, and so of the PEs, refuses the memory of a host; false: none. */
@@ -249,157 +249,6 @@ static bool open_host(struct job *job, struct host *host)
     return true;
 }
 
-/* Words from a proxy to the launcher. */
-struct proxy_word {
-    enum { PROXY_READY = 1, PROXY_CUT_OFF, PROXY_LOST, PROXY_OFFERS } kind;
-    uint32_t dead_links[2];
-    uint32_t lost_host;
-    bool is_silent; /* the lost host, whose connection is up */
-};
-
-static void tell(int fd, const struct proxy_word *word)
-{
-    while (write(fd, word, sizeof *word) < 0 && errno == EINTR)
-        ;
-}
-
-static void tell_ready(void *arg)
-{
-    tell(*(const int *)arg, &(struct proxy_word){.kind = PROXY_READY});
-}
-
-static void tell_cut_off(void *arg, uint32_t first_link, uint32_t second_link)
-{
-    tell(*(const int *)arg, &(struct proxy_word){.kind = PROXY_CUT_OFF, .dead_links = {first_link, second_link}});
-}
-
-/* A proxy's end of a network. */
-struct network_end {
-    struct network_seat seat; /* first */
-    int ready_fd;
-    bool is_lost_told; /* of the first host, which ends the job */
-};
-
-static bool exchange(void *arg, const void *own, uint32_t bytes, void *all_out)
-{
-    const struct network_end *end = arg;
-    network_offer(&end->seat, own, bytes);
-    tell(end->ready_fd, &(struct proxy_word){.kind = PROXY_OFFERS});
-    return network_gather(&end->seat, bytes, all_out);
-}
-
-static void tell_lost(void *arg, uint32_t host, bool is_silent)
-{
-    struct network_end *end = arg;
-    if (!end->is_lost_told)
-        tell(end->ready_fd, &(struct proxy_word){.kind = PROXY_LOST, .lost_host = host, .is_silent = is_silent});
-    end->is_lost_told = true;
-}
-
-static void join_network(const struct job *job, uint32_t host, struct network_end *end)
-{
-    network_sit_down(job, host, &end->seat);
-    end->seat.config.exchange = exchange;
-    end->seat.config.on_lost = tell_lost;
-    end->seat.config.arg = end;
-}
-
-/* Moves the descriptors that a proxy needs to PROXY_FIRST_FD.. and closes all others, so that it holds no pipe or
- * socket of a PE open. */
-static bool keep_only(int *fds, int count)
-{
-    for (int i = 0; i < count; i++) {
-        fds[i] = fcntl(fds[i], F_DUPFD, PROXY_FIRST_FD + count);
-        if (fds[i] < 0) {
-            quoit_say("no descriptor for a proxy: %s (ulimit -n) [Q0213]", strerror(errno));
-            return false;
-        }
-    }
-    for (int i = 0; i < count; i++)
-        fds[i] = dup2(fds[i], PROXY_FIRST_FD + i);
-    close_range((unsigned)(PROXY_FIRST_FD + count), ~0u, 0);
-    int nothing = open("/dev/null", O_RDWR);
-    dup2(nothing, STDIN_FILENO);
-    dup2(nothing, STDOUT_FILENO);
-    close(nothing);
-    return true;
-}
-
-/* Of a proxy that was started before its PEs: the job config and the memory, for which it has waited. False: there is
- * nothing to serve. */
-static bool hear_start(struct job *job, struct host *host, int start_fd, int *memory_fd_out)
-{
-    struct quoit_ancillary came = {.fds = memory_fd_out, .fd_max = 1};
-    ssize_t n = quoit_receive_with_descriptors(start_fd, &job->config, sizeof job->config, &came, 0);
-    close(start_fd);
-    return n == (ssize_t)sizeof job->config && came.fd_count == 1 && lay_out(job, host);
-}
-
-/* The proxy's process, from fork to its end. job and host are its own copies. */
-static int serve(struct job *job, struct host *host, int memory_or_start_fd, int ready_fd, pid_t parent)
-{
-    enum { MEMORY, READY, ENDS, FDS_MAX = ENDS + QUOIT_SIDE_COUNT * QUOIT_PORT_ENDPOINT_FDS };
-    char who[24];
-    sigset_t none;
-    setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
-        return 0;
-    prctl(PR_SET_NAME, "quoit-proxy");
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    snprintf(who, sizeof who, "host%u", host->index);
-    quoit_log_setup(quoit_options_log_level(&job->plan->options), who);
-    int fds[FDS_MAX] = {memory_or_start_fd, ready_fd}, fd_count = ENDS;
-    struct quoit_port_endpoint ends[QUOIT_SIDE_COUNT] = {0};
-    struct network_end network = {0};
-    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT && quoit_layout_has_links(&host->layout); side++) {
-        if (hosts_describe(job, host->index, side, &ends[side]) != QUOIT_OK) {
-            quoit_say("the driver %s has no port for host%u", job->driver->name, host->index);
-            return 1;
-        }
-        memcpy(fds + fd_count, ends[side].fds, ends[side].fd_count * sizeof fds[0]);
-        fd_count += (int)ends[side].fd_count;
-    }
-    if (!keep_only(fds, fd_count))
-        return 1;
-    if (network_is_used(job))
-        network_load(job);
-    if (network_is_alone(job) && !hear_start(job, host, fds[MEMORY], &fds[MEMORY]))
-        return 1;
-    memcpy(ends[QUOIT_LEFT].fds, fds + ENDS, ends[QUOIT_LEFT].fd_count * sizeof fds[0]);
-    memcpy(ends[QUOIT_RIGHT].fds, fds + ENDS + ends[QUOIT_LEFT].fd_count, ends[QUOIT_RIGHT].fd_count * sizeof fds[0]);
-    uint64_t bytes = host->layout.total_bytes;
-    void *memory = quoit_map_file(fds[MEMORY], bytes, PROT_READ | PROT_WRITE);
-    if (!memory) {
-        quoit_say("cannot map %llu MiB: %s", (unsigned long long)(bytes >> 20), strerror(errno));
-        return 1;
-    }
-    struct quoit_proxy_config config = {
-        .layout = &host->layout,
-        .memory = memory,
-        .machine = quoit_machine_of(&job->config, host->index, is_one_machine(job), quoit_limits_core_count()),
-        .link_timeout_ns = plan_number(job->plan, QUOIT_OPT_LINK_TIMEOUT),
-        .link_limit_ns = plan_number(job->plan, QUOIT_OPT_LINK_LIMIT),
-        .dma_bytes = plan_number(job->plan, QUOIT_OPT_DMA_BYTES),
-        .on_ready = tell_ready,
-        .on_cut_off = tell_cut_off,
-        .on_ready_arg = &fds[READY],
-    };
-    for (int side = 0; side < QUOIT_SIDE_COUNT; side++) {
-        uint32_t link = side == QUOIT_RIGHT ? host->index : hosts_neighbour(job, host->index, QUOIT_LEFT);
-        config.is_down[side] = job->plan->has_ring && (job->plan->cut_links >> link & 1);
-        config.ports[side] =
-            (struct quoit_port_config){.driver = job->driver, .memory = {memory, bytes}, .endpoint = &ends[side]};
-    }
-    network.ready_fd = fds[READY];
-    if (network_is_used(job)) {
-        join_network(job, host->index, &network);
-        config.network = &network.seat.config;
-    }
-    return quoit_proxy_run(&config) == QUOIT_OK ? 0 : 1;
-}
-
 const struct host *hosts_cut_off(const struct job *job)
 {
     for (uint32_t i = 0; i < job->plan->host_count; i++)
@@ -417,117 +266,187 @@ void hosts_kill_proxy(struct job *job, uint32_t host)
         kill(job->hosts[host].proxy_pid, SIGKILL);
 }
 
-static void take_word(struct host *host, const struct proxy_word *word)
+static void lose_host(struct host *host, const struct quoit_proxy_message *message)
 {
     struct job *job = host->job;
-    if (word->kind == PROXY_READY) {
-        host->is_ready = true;
-    } else if (word->kind == PROXY_LOST && word->lost_host < job->plan->host_count) {
-        /* It hangs, if it has not died: its end is what ends the job, and names it. */
-        if (job->proxies_stop_ns)
-            return;
-        struct host *lost = &job->hosts[word->lost_host];
-        if (lost->missed_by == HOST_NONE) {
-            lost->missed_by = host->index;
-            lost->is_silent = word->is_silent;
-        }
-        hosts_kill_proxy(job, word->lost_host);
-    } else if (word->kind == PROXY_CUT_OFF && !hosts_cut_off(job) && word->dead_links[0] < job->plan->host_count &&
-               word->dead_links[1] < job->plan->host_count) {
-        memcpy(job->dead_links, word->dead_links, sizeof job->dead_links);
+    uint32_t index = message->body.lost.host;
+    if (job->proxies_stop_ns || index >= job->plan->host_count)
+        return;
+    /* It hangs, if it has not died: its end is what ends the job, and names it. */
+    struct host *lost = &job->hosts[index];
+    if (lost->missed_by == HOST_NONE) {
+        lost->missed_by = host->index;
+        lost->is_silent = message->body.lost.is_silent != 0;
+    }
+    hosts_kill_proxy(job, index);
+}
+
+static void send_to_proxy(const struct host *host, const struct quoit_proxy_message *message, const int *fds,
+                          uint32_t fd_count)
+{
+    if (host->proxy.fd >= 0) /* else it has ended, and is reaped */
+        (void)quoit_send_with_descriptors(host->proxy.fd, message, sizeof *message, fds, fd_count, 0);
+}
+
+void hosts_send_contacts(struct job *job)
+{
+    const struct quoit_proxy_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_CONTACTS};
+    for (uint32_t i = 0; i < job->plan->host_count; i++)
+        send_to_proxy(&job->hosts[i], &message, NULL, 0);
+    if (job->role == ROLE_HEAD)
+        hosts_say_all(job, TALK_CONTACTS, 0, network_contacts(job),
+                      (size_t)job->plan->host_count * QUOIT_NETWORK_CONTACT_BYTES);
+}
+
+static void take_contact(struct host *host, const struct quoit_proxy_message *message)
+{
+    if (!host->job->network || host->stage >= PROXY_MEETS)
+        return;
+    host->stage = PROXY_MEETS;
+    if (network_add_contact(host->job, host->index, message->body.contact.bytes))
+        hosts_send_contacts(host->job);
+}
+
+void hosts_take_message(struct host *host, const struct quoit_proxy_message *message)
+{
+    struct job *job = host->job;
+    uint32_t host_count = job->plan->host_count;
+    const uint32_t *dead = message->body.dead_links;
+    if (message->kind == QUOIT_PROXY_READY) {
+        host->stage = PROXY_SERVES;
+    } else if (message->kind == QUOIT_PROXY_CONTACT) {
+        take_contact(host, message);
+    } else if (message->kind == QUOIT_PROXY_JOINS) {
+        host->stage = PROXY_JOINS;
+    } else if (message->kind == QUOIT_PROXY_CLOSED) {
+        host->has_closed = true;
+    } else if (message->kind == QUOIT_PROXY_LOST) {
+        lose_host(host, message);
+    } else if (message->kind == QUOIT_PROXY_CUT_OFF && !hosts_cut_off(job) && dead[0] < host_count &&
+               dead[1] < host_count) {
+        memcpy(job->dead_links, dead, sizeof job->dead_links);
         host->is_cut_off = true;
     }
 }
 
-void hosts_take_word(struct host *host, const void *word, size_t bytes)
+/* The proxy has closed its socket or writes garbage there. One that ends does so too, which SIGCHLD reports; one that
+ * runs on is of no use, and its end then ends the job. */
+static void lose_proxy(struct host *host)
 {
-    struct proxy_word copy;
-    if (bytes != sizeof copy)
+    struct job *job = host->job;
+    struct quoit_proxy_message closed = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_CLOSED};
+    struct quoit_process process;
+    loop_close(&job->loop, &host->proxy);
+    if (!host->proxy_pid || !quoit_process_look(host->proxy_pid, &process) || process.is_exiting)
         return;
-    memcpy(&copy, word, sizeof copy);
-    take_word(host, &copy);
+    if (job->role == ROLE_AGENT)
+        talk_say(&job->talk, TALK_PROXY, host->index, &closed, sizeof closed);
+    hosts_take_message(host, &closed);
+    kill(host->proxy_pid, SIGKILL);
 }
 
-/* A word is shorter than PIPE_BUF, so it arrives whole. */
-static void proxy_speaks(struct watch *watch, uint32_t events)
+static void proxy_ready(struct watch *watch, uint32_t events)
 {
     (void)events;
-    struct proxy_word word;
     struct host *host = watch->owner;
     struct job *job = host->job;
-    if (read(watch->fd, &word, sizeof word) != (ssize_t)sizeof word)
-        loop_close(&job->loop, watch); /* it ended, which SIGCHLD reports */
-    else if (job->role != ROLE_AGENT)
-        take_word(host, &word);
-    else if (word.kind == PROXY_OFFERS)
-        talk_say(&job->talk, TALK_CONTACT, host->index, network_contact(job, host->index), QUOIT_NETWORK_CONTACT_BYTES);
+    struct quoit_proxy_message message;
+    ssize_t n = recv(watch->fd, &message, sizeof message, MSG_DONTWAIT);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    if (n != (ssize_t)sizeof message || message.magic != QUOIT_BOOT_MAGIC)
+        lose_proxy(host);
+    else if (job->role == ROLE_AGENT)
+        talk_say(&job->talk, TALK_PROXY, host->index, &message, sizeof message);
     else
-        talk_say(&job->talk, TALK_PROXY, host->index, &word, sizeof word);
+        hosts_take_message(host, &message);
 }
 
-static bool start_proxy(struct job *job, struct host *host, int memory_or_start_fd)
+/* This program. Without /proc by the name under which it was started. */
+static int spawn_proxy(int *fd_out, pid_t *pid_out)
 {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) {
-        quoit_say("cannot start the proxy of host%u: %s (ulimit -n) [Q0213]", host->index, strerror(errno));
-        return false;
-    }
-    pid_t parent = getpid();
-    host->proxy_pid = fork();
-    if (host->proxy_pid == 0)
-        _exit(serve(job, host, memory_or_start_fd, ends[1], parent));
-    close(ends[1]);
-    if (host->proxy_pid < 0) {
+    int error = quoit_proxy_process_spawn("/proc/self/exe", fd_out, pid_out);
+    const char *started_as = (const char *)(uintptr_t)getauxval(AT_EXECFN);
+    return error == ENOENT && started_as ? quoit_proxy_process_spawn(started_as, fd_out, pid_out) : error;
+}
+
+static bool start_proxy(struct job *job, struct host *host)
+{
+    struct quoit_proxy_message load = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_LOAD};
+    int fd = -1, error = spawn_proxy(&fd, &host->proxy_pid);
+    if (error) {
         host->proxy_pid = 0;
-        close(ends[0]);
-        quoit_say("cannot start the proxy of host%u: %s (ulimit -u, or a control group's pids) [Q0213]", host->index,
-                  strerror(errno));
+        quoit_say("cannot start the proxy of host%u: %s%s [Q0213]", host->index, strerror(error),
+                  error == EMFILE   ? " (ulimit -n)"
+                  : error == EAGAIN ? " (ulimit -u, or a control group's pids)"
+                                    : "");
         return false;
     }
     host->has_proxy = true;
-    host->proxy_ready = (struct watch){.fd = ends[0], .events = EPOLLIN, .ready = proxy_speaks, .owner = host};
-    loop_add(&job->loop, &host->proxy_ready);
+    host->proxy = (struct watch){.fd = fd, .events = EPOLLIN, .ready = proxy_ready, .owner = host};
+    loop_add(&job->loop, &host->proxy);
+    if (network_is_used(job)) {
+        network_describe_load(job, &load);
+        send_to_proxy(host, &load, NULL, 0);
+    }
     return true;
 }
 
-/* Where there are no links: the proxy is told the rest by say_start(). */
-static bool start_waiting_proxy(struct job *job, struct host *host)
+/* The ends of the host's links, if it has some, and their descriptors. */
+static bool describe_ends(const struct job *job, const struct host *host, struct quoit_proxy_message *start, int *fds,
+                          uint32_t *fd_count)
 {
-    int ends[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-        quoit_say("cannot start the proxy of host%u: %s (ulimit -n) [Q0213]", host->index, strerror(errno));
-        return false;
+    if (!quoit_layout_has_links(&host->layout))
+        return true;
+    snprintf(start->body.start.ports, QUOIT_PROXY_TEXT_BYTES, "%s", job->driver->name);
+    for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
+        struct quoit_port_endpoint *end = &start->body.start.ends[side];
+        uint32_t link = side == QUOIT_RIGHT ? host->index : hosts_neighbour(job, host->index, QUOIT_LEFT);
+        start->body.start.is_down[side] = job->plan->has_ring && (job->plan->cut_links >> link & 1);
+        if (hosts_describe(job, host->index, side, end) != QUOIT_OK) {
+            quoit_say("the driver %s has no port for host%u [Q0213]", job->driver->name, host->index);
+            return false;
+        }
+        memcpy(fds + *fd_count, end->fds, end->fd_count * sizeof fds[0]);
+        *fd_count += end->fd_count;
     }
-    host->proxy_start_fd = ends[0];
-    bool is_started = start_proxy(job, host, ends[1]);
-    close(ends[1]);
-    return is_started;
+    return true;
 }
 
-/* A proxy that has died meanwhile is reaped. */
-static void say_start(const struct job *job, struct host *host)
+/* What the proxy has waited for. */
+static bool begin_proxy(const struct job *job, struct host *host)
 {
-    (void)quoit_send_with_descriptors(host->proxy_start_fd, &job->config, sizeof job->config, &host->memory_fd, 1, 0);
-    close(host->proxy_start_fd);
-    host->proxy_start_fd = -1;
-}
-
-static bool begin_proxy(struct job *job, struct host *host)
-{
-    if (!network_is_alone(job))
-        return start_proxy(job, host, host->memory_fd);
-    say_start(job, host);
+    struct quoit_proxy_message start = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_START};
+    int fds[QUOIT_PROXY_FDS_MAX] = {host->memory_fd};
+    uint32_t fd_count = 1;
+    start.body.start.job = job->config;
+    start.body.start.machine =
+        quoit_machine_of(&job->config, host->index, is_one_machine(job), quoit_limits_core_count());
+    start.body.start.host = host->index;
+    start.body.start.log_level = quoit_options_log_level(&job->plan->options);
+    start.body.start.link_timeout_ns =
+        is_one_machine(job) ? NO_LIMIT_NS : plan_number(job->plan, QUOIT_OPT_LINK_TIMEOUT);
+    start.body.start.link_limit_ns = plan_number(job->plan, QUOIT_OPT_LINK_LIMIT);
+    start.body.start.launcher = (int32_t)getpid();
+    start.body.start.dma_bytes = plan_number(job->plan, QUOIT_OPT_DMA_BYTES);
+    if (network_is_used(job)) {
+        network_describe(job, &start);
+        fds[fd_count++] = network_board_fd(job);
+    }
+    if (!describe_ends(job, host, &start, fds, &fd_count))
+        return false;
+    send_to_proxy(host, &start, fds, fd_count);
+    host->has_begun = true;
     return true;
 }
 
 bool hosts_prepare(struct job *job)
 {
-    if (!network_is_used(job))
-        return true;
-    bool is_started = network_open(job);
-    for (uint32_t i = 0; i < job->plan->host_count && is_started && network_is_alone(job); i++)
+    quoit_step(job_step_name(job), job->own_host, "prepare");
+    bool is_started = !network_is_used(job) || network_open(job);
+    for (uint32_t i = 0; i < job->plan->host_count && is_started && quoit_job_config_has_proxies(&job->config); i++)
         if (job_is_here(job, i))
-            is_started = start_waiting_proxy(job, &job->hosts[i]);
+            is_started = start_proxy(job, &job->hosts[i]);
     return is_started;
 }
 
@@ -599,7 +518,7 @@ static bool start_elsewhere(struct job *job)
             say_no_memory(host, errno);
             return false;
         }
-        host->has_proxy = quoit_job_config_has_proxies(&job->config);
+        host->has_begun = true;
     }
     hosts_say_all(job, TALK_MAKE, 0, &make, sizeof make);
     return true;
@@ -626,6 +545,7 @@ static bool open_bridges(struct job *job)
 bool hosts_make_here(struct job *job, const struct hosts_make *make)
 {
     struct host *host = &job->hosts[job->own_host];
+    quoit_step("agent", job->own_host, "make");
     if (make->config.host_count != job->config.host_count || make->config.pe_count != job->config.pe_count)
         return false;
     job->config = make->config;
@@ -662,6 +582,7 @@ bool hosts_get_namespaces(struct job *job)
 bool hosts_start(struct job *job, uint64_t data_bytes)
 {
     uint64_t heap_bytes = plan_number(job->plan, QUOIT_OPT_SYMMETRIC_SIZE);
+    quoit_step("oshrun", 0, "layout");
     if (heap_bytes == 0)
         heap_bytes = job->role == ROLE_HEAD ? job->heap_default_bytes : hosts_default_heap(job, data_bytes);
     job->config.data_bytes = data_bytes;
@@ -687,11 +608,12 @@ bool hosts_start(struct job *job, uint64_t data_bytes)
 
 void hosts_stop(struct job *job)
 {
+    quoit_step(job_step_name(job), job->own_host, "stop");
     quoit_park_setup();
     for (uint32_t i = 0; i < job->plan->host_count; i++)
-        if (job->hosts[i].proxy_pid && job->hosts[i].proxy_start_fd >= 0)
+        if (job->hosts[i].proxy_pid && !job->hosts[i].has_begun)
             kill(job->hosts[i].proxy_pid, SIGKILL); /* there was nothing to serve */
-        else if (job->hosts[i].proxy_pid && job->hosts[i].front)
+        else if (job->hosts[i].proxy_pid)
             quoit_proxy_stop(&job->hosts[i].layout, job->hosts[i].front);
     hosts_say_all(job, TALK_STOP, 0, NULL, 0);
     /* An agent leaves it to oshrun, which tells the user: were it not later, its own kill would look like a proxy's

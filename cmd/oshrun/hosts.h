@@ -3,6 +3,7 @@
 #ifndef OSHRUN_HOSTS_H
 #define OSHRUN_HOSTS_H
 
+#include "boot/proxy_process.h"
 #include "job.h"
 
 #define HOSTS_NAME_BYTES MACHINE_NAME_BYTES
@@ -10,10 +11,10 @@
 
 /* With --ring: the namespaces in which PEs run. False: an error was reported. */
 bool hosts_get_namespaces(struct job *job);
-/* The proxies of a network: they load its library, and wait for hosts_start(). Before the PEs are forked, since those
- * take as long. False: an error was reported. */
+/* Starts the proxies of this machine, which load the library of a network and wait for hosts_start(). Before the PEs,
+ * which take as long to start. False: an error was reported. */
 bool hosts_prepare(struct job *job);
-/* Creates memories and links and starts the proxies. False: an error was reported; the job must end. */
+/* Creates memories and links and has the proxies begin. False: an error was reported; the job must end. */
 bool hosts_start(struct job *job, uint64_t data_bytes);
 /* Asks the proxies to stop. */
 void hosts_stop(struct job *job);
@@ -46,8 +47,10 @@ struct hosts_make {
 };
 /* Of an agent: the memory and proxy of its host. False: reported. */
 bool hosts_make_here(struct job *job, const struct hosts_make *make);
-/* Of the head: a word that the proxy of a host told its agent. */
-void hosts_take_word(struct host *host, const void *word, size_t bytes);
+/* Of the head, or of oshrun alone: a message of the proxy of a host. */
+void hosts_take_message(struct host *host, const struct quoit_proxy_message *message);
+/* The board has the contacts of all hosts: notifies proxies, and of the head the agents. */
+void hosts_send_contacts(struct job *job);
 /* Finds host->via of all hosts. */
 void hosts_find_ways(struct job *job);
 /* Whether this process starts the agent of the host. */

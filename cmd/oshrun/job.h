@@ -13,11 +13,12 @@
  *   input     standard input of a PE on another machine
  *   spawn     starts the PEs
  *   reap      children that ended, and the effect on the job
- *   inject stuck trace stats report    faults, observation and reports
+ *   inject awaited stuck trace stats report    faults, observation and reports
  *   tree      the agents that this process starts
  *   top       what quoit top shows of several machines
  *   head      what they say
  *   agent     one of them
+ *   proxy serve    the process of a proxy, which has no job
  *   main
  *
  * With --host the same program runs in two roles. The HEAD, which the user started, decides everything and holds no
@@ -31,6 +32,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include "boot/await.h"
 #include "boot/protocol.h"
 #include "boot/wish.h"
 #include "guard.h"
@@ -41,8 +43,9 @@
 #include "talk.h"
 #include "terminal.h"
 
-#define HOST_NOT_BELOW UINT32_MAX
-#define HOST_NONE      UINT32_MAX
+#define HOST_NOT_BELOW     UINT32_MAX
+#define HOST_NONE          UINT32_MAX
+#define AWAITED_TEXT_BYTES 320
 
 enum role { ROLE_ALONE, ROLE_HEAD, ROLE_AGENT };
 
@@ -53,6 +56,13 @@ enum pe_phase {
     PE_READY,     /* waits for the other PEs and the proxies; again in each shmem_init after a shmem_finalize */
     PE_RUNNING,   /* shmem_init has returned */
     PE_FINALIZED, /* shmem_finalize has returned */
+};
+
+/* A process, as awaited.c saw it; of the head: as an agent did. */
+struct seen {
+    struct quoit_process process;
+    uint64_t before_ns; /* its busy_ns at the look before */
+    pid_t pid;          /* on its machine; 0: not seen yet */
 };
 
 struct pe {
@@ -75,6 +85,15 @@ struct pe {
     bool has_left_abort; /* of an agent: the ABORT in the PE's record was passed on */
     uint64_t abort_from; /* and the address of that call in its program; 0: unknown */
     char *tag;
+    struct seen seen;
+};
+
+/* How far a proxy is, by its messages. */
+enum proxy_stage {
+    PROXY_STARTS,
+    PROXY_JOINS,  /* waits for its neighbours */
+    PROXY_MEETS,  /* has sent its contact, and waits for those of the others */
+    PROXY_SERVES, /* is ready */
 };
 
 struct host {
@@ -85,16 +104,18 @@ struct host {
     int link_fd;         /* of the link to its right neighbour; -1 on a single host */
     bool has_namespaces; /* with --ring, in which its PEs run; false: in those of oshrun */
     struct quoit_share_namespaces namespaces;
-    void *front;              /* the memory up to the channels, mapped; NULL before the layout */
-    bool has_proxy;           /* which has not ended */
-    pid_t proxy_pid;          /* 0: none, ended, or on another machine */
-    int proxy_wait_status;    /* once it has ended */
-    int proxy_start_fd;       /* to the proxy of a network until it is told to start; -1: none waits for that */
-    struct watch proxy_ready; /* the words that the proxy writes, first that it is ready */
-    bool is_ready;
+    void *front;           /* the memory up to the channels, mapped; NULL before the layout */
+    bool has_proxy;        /* which has not ended */
+    pid_t proxy_pid;       /* 0: none, ended, or on another machine */
+    int proxy_wait_status; /* once it has ended */
+    struct watch proxy;    /* the socket of the proxy */
+    bool has_begun;        /* it was sent its START */
+    bool has_closed;       /* its socket, and ran on */
+    struct seen seen;      /* the proxy */
+    enum proxy_stage stage;
     bool is_cut_off;
-    uint32_t missed_by; /* whose proxy has lost this one's; HOST_NONE */
-    bool is_silent;     /* which it did not hear any more; else the connection broke */
+    uint32_t missed_by;            /* whose proxy has lost this one's; HOST_NONE */
+    bool is_silent;                /* which it did not hear any more; else the connection broke */
     struct quoit_port *fault_port; /* of the link to its right neighbour, for --fault; NULL before */
     /* Where it is below this process in the tree of agents: */
     uint32_t via;     /* the host, next below, whose agent leads to it; HOST_NOT_BELOW: it is not below */
@@ -102,7 +123,6 @@ struct host {
     pid_t rsh_pid;    /* and the remote shell; 0: ended */
     bool is_gone;     /* its agent has ended or was lost */
     /* Of the head: */
-    bool has_contact; /* of its proxy */
     bool has_answered;
     char problem[TALK_PROBLEM_BYTES]; /* why it is gone; */
     int rsh_wait_status;              /* once the remote shell has ended */
@@ -122,6 +142,7 @@ enum end_reason {
     END_CUT_OFF,
     END_RING_GONE,
     END_CANNOT_START,
+    END_HANGS, /* processes that are awaited in shmem_init; job->await_text */
     END_TIMEOUT,
     END_INTERRUPTED,
     END_GUARD_GONE,
@@ -207,6 +228,8 @@ struct job {
     struct fault_run *faults; /* [plan->fault_count]; NULL before the first PE runs */
     struct fault_log fault_log;
     struct stillness stillness;
+    struct quoit_await await;
+    char await_text[AWAITED_TEXT_BYTES];
     uint32_t dead_links[2];  /* for END_CUT_OFF */
     struct wait_note *notes; /* [pe_count], taken when the job is ended; NULL before */
     uint32_t alive_count;
@@ -231,6 +254,12 @@ struct job {
 static inline bool job_is_here(const struct job *job, uint32_t host)
 {
     return job->role == ROLE_ALONE || (job->role == ROLE_AGENT && host == job->own_host);
+}
+
+/* For base/step.h. */
+static inline const char *job_step_name(const struct job *job)
+{
+    return job->role == ROLE_AGENT ? "agent" : "oshrun";
 }
 
 #endif

@@ -17,6 +17,7 @@
 #include "env/descriptors.h"
 #include "env/limits.h"
 #include "agent.h"
+#include "awaited.h"
 #include "children.h"
 #include "end.h"
 #include "front.h"
@@ -224,7 +225,11 @@ static bool open_job(struct job *job, const struct plan *plan, char **environmen
     }
     for (uint32_t i = 0; i < plan->host_count; i++)
         job->hosts[i] = (struct host){
-            .job = job, .index = i, .memory_fd = -1, .link_fd = -1, .proxy_start_fd = -1, .proxy_ready.fd = -1,
+            .job = job,
+            .index = i,
+            .memory_fd = -1,
+            .link_fd = -1,
+            .proxy.fd = -1,
             .missed_by = HOST_NONE,
             .talk.is_lost = true, /* until it is opened */
         };
@@ -265,8 +270,11 @@ static void run(struct job *job)
         uint64_t fault_ns = inject_step(job, now_ns);
         uint64_t trace_ns = trace_step(job, now_ns);
         uint64_t stuck_ns = stuck_step(job, now_ns);
+        uint64_t awaited_ns = awaited_step(job, now_ns);
         if (stuck_ns < end_ns)
             end_ns = stuck_ns;
+        if (awaited_ns < end_ns)
+            end_ns = awaited_ns;
         if (talk_ns < end_ns)
             end_ns = talk_ns;
         if (fault_ns < end_ns)

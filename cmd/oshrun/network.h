@@ -1,40 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* network.h - hosts that are joined by a network (--network, --rings): how their proxies find each other. */
+/* network.h - hosts that are joined by a network (--network, --rings): how their proxies find each other.
+ *
+ * Each proxy sends its contact to the oshrun of its machine. Once those of all hosts are there, oshrun writes them to
+ * the board, a memory that the proxies of the machine map, and notifies the proxies.
+ */
 #ifndef OSHRUN_NETWORK_H
 #define OSHRUN_NETWORK_H
 
+#include "boot/proxy_process.h"
 #include "job.h"
-#include "lane/network.h"
 
-struct network_board; /* shared by the proxies of the job on this machine, and their oshrun */
+struct network_board;
 
 bool network_is_used(const struct job *job);
-/* Whether there are no links beside it. Proxies are started before the PEs then, and wait for what they serve. */
+/* Whether there are no links beside it. */
 bool network_is_alone(const struct job *job);
-/* Before the first proxy is forked; the tag is chance. False: reported. */
+/* Before the first START; the tag is chance. False: reported. */
 bool network_open(struct job *job);
+int network_board_fd(const struct job *job);
 uint64_t network_tag(const struct job *job);
 /* Of an agent: the tag that the head drew. */
 void network_take_tag(struct job *job, uint64_t tag);
-/* Of a proxy: loads the library that it will need. */
-void network_load(const struct job *job);
-/* For hosts of several machines: what this host's proxy wrote, and what all did. */
-const void *network_contact(const struct job *job, uint32_t host);
+/* The network's part of LOAD and of START. */
+void network_describe_load(const struct job *job, struct quoit_proxy_message *message_out);
+void network_describe(const struct job *job, struct quoit_proxy_message *start);
+/* Of all hosts, QUOIT_NETWORK_CONTACT_BYTES each; and of an agent: what the head sends. */
+const void *network_contacts(const struct job *job);
 void network_take_contacts(struct job *job, const void *contacts);
-/* Of the head. True: this was the last one. */
+/* Of who gathers them: the head, or oshrun alone. Each host once. True: this was the last one. */
 bool network_add_contact(struct job *job, uint32_t host, const void *contact);
-
-/* How the proxy of a host joins the others. on_lost and arg are the proxy's; the rest is filled in. */
-struct network_seat {
-    struct network_board *board;
-    uint32_t host;
-    uint32_t host_count;
-    uint64_t timeout_ns;
-    struct quoit_lane_network config;
-};
-void network_sit_down(const struct job *job, uint32_t host, struct network_seat *seat_out);
-/* For config.exchange, in two parts. */
-void network_offer(const struct network_seat *seat, const void *own, uint32_t bytes);
-bool network_gather(const struct network_seat *seat, uint32_t bytes, void *all_out);
 
 #endif

@@ -67,9 +67,9 @@ static void proxy_ended(struct job *job, struct host *host, int wait_status)
     host->proxy_wait_status = wait_status;
     if (job->role == ROLE_AGENT)
         talk_say(&job->talk, TALK_PROXY_ENDED, host->index, &status, sizeof status);
-    loop_close(&job->loop, &host->proxy_ready);
+    loop_close(&job->loop, &host->proxy);
     bool has_exited = WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0;
-    bool is_orderly = job->proxies_stop_ns && (has_exited || !host->front); /* without memory it was killed */
+    bool is_orderly = job->proxies_stop_ns && (has_exited || !host->has_begun); /* else hosts_stop() killed it */
     if (!is_orderly)
         end_begin(job, END_PROXY_DIED, STATUS_CANNOT_START, host->index, FAILURE_GRACE_NS);
 }

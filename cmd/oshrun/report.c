@@ -283,6 +283,11 @@ static void tell_dead_proxy(FILE *out, const struct host *host)
     const char *name = WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status)) : NULL;
     bool is_killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL; /* hosts_kill_proxy does it, too */
     char how[64] = "", why[64 + HOSTS_NAME_BYTES] = "", text[HOSTS_NAME_BYTES], other[HOSTS_NAME_BYTES];
+    if (host->has_closed) {
+        tell(out, "Q0236", "the proxy of %s closed its connection to oshrun and ran on; it was killed",
+             hosts_name(host->job, host->index, text));
+        return;
+    }
     if (host->missed_by != HOST_NONE && host->is_silent && is_killed) {
         tell(out, "Q0205",
              "the proxy of %s was not heard by that of %s for --link-limit: it hung, or the network between "
@@ -484,6 +489,10 @@ static void tell_reason(FILE *out, const struct job *job)
         break;
     case END_PROXY_DIED:
         tell_dead_proxy(out, &job->hosts[end->culprit]);
+        tell_others(out, job, NOT_A_PE, false);
+        break;
+    case END_HANGS:
+        tell(out, "Q0238", "%s; it could run, and has done nothing", job->await_text);
         tell_others(out, job, NOT_A_PE, false);
         break;
     case END_CUT_OFF:

@@ -15,11 +15,14 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/step.h"
 #include "boot/ended.h"
 #include "boot/proxy_process.h"
 #include "env/clock.h"
 #include "env/descriptors.h"
 #include "env/map.h"
+#include "net/net.h"
+#include "proxy.h"
 #include "proxy/proxy.h"
 
 #define PORT     0          /* of words between proxies */
@@ -64,7 +67,7 @@ static void say(enum quoit_proxy_kind kind, uint32_t host, int32_t status)
     if (kind == QUOIT_PROXY_END)
         message.body.status = status;
     else
-        message.body.host = host;
+        message.body.lost.host = host;
     quoit_proxy_process_say(QUOIT_PROXY_FD, &message);
 }
 
@@ -264,6 +267,7 @@ static bool exchange(void *arg, const void *own, uint32_t bytes, void *all_out)
     const struct serve *serve = arg;
     struct quoit_proxy_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_CONTACT};
     memcpy(message.body.contact.bytes, own, bytes);
+    quoit_step("proxy", serve->layout.host, "contact");
     quoit_proxy_process_say(QUOIT_PROXY_FD, &message);
     for (uint32_t i = 0; i < serve->layout.job.host_count; i++) {
         ssize_t n;
@@ -277,35 +281,34 @@ static bool exchange(void *arg, const void *own, uint32_t bytes, void *all_out)
     return true;
 }
 
-/* The text of a message, or NULL for "". */
-static const char *text_of(char text[QUOIT_PROXY_TEXT_BYTES])
+/* START and its descriptors. False: who would send it has ended, or it was reported. */
+static bool receive_start(struct quoit_proxy_message *message_out, struct quoit_ancillary *came)
 {
-    text[QUOIT_PROXY_TEXT_BYTES - 1] = '\0';
-    return text[0] ? text : NULL;
-}
-
-static bool hear_start(struct quoit_proxy_message *message_out, int *memory_fd_out)
-{
-    struct quoit_ancillary came = {.fds = memory_fd_out, .fd_max = 1};
-    ssize_t n = quoit_receive_with_descriptors(QUOIT_PROXY_FD, message_out, sizeof *message_out, &came, 0);
-    if (n == (ssize_t)sizeof *message_out && message_out->magic == QUOIT_BOOT_MAGIC &&
-        message_out->kind == QUOIT_PROXY_START && came.fd_count == 1)
+    ssize_t n = quoit_receive_with_descriptors(QUOIT_PROXY_FD, message_out, sizeof *message_out, came, 0);
+    bool is_whole = n == (ssize_t)sizeof *message_out && message_out->magic == QUOIT_BOOT_MAGIC;
+    if (is_whole && message_out->kind == QUOIT_PROXY_LOAD) {
+        message_out->body.driver[QUOIT_PROXY_TEXT_BYTES - 1] = '\0';
+        quoit_net_load(message_out->body.driver);
+        return receive_start(message_out, came);
+    }
+    if (is_whole && message_out->kind == QUOIT_PROXY_START && came->fd_count > 0)
         return true;
-    if (n != 0) /* else the PE has ended */
-        quoit_say("a PE says what no version of Quoit says: is this the oshrun of its library? [Q0311]");
+    if (n != 0)
+        quoit_say("a message of another version of Quoit to the proxy of a host: is this the oshrun of its library? "
+                  "[Q0311]");
     return false;
 }
 
-static bool has_agent(void)
+static bool has_launcher(void)
 {
     struct stat stat;
     if (fstat(QUOIT_PROXY_FD, &stat) == 0 && S_ISSOCK(stat.st_mode))
         return true;
-    quoit_say("--proxy is what PEs of another launcher's job start [Q0210]");
+    quoit_say("--proxy is what oshrun starts, and PEs of another launcher's job [Q0210]");
     return false;
 }
 
-/* Before anything else: the agent waits for it. The PE's process is not the parent of what runs on. Launchers send
+/* The agent waits for it. The PE's process is not the parent of what runs on. Launchers send
  * signals to all processes of a host; what the PEs do with them is theirs, and the proxy ends after them. */
 static bool leave_parent(void)
 {
@@ -314,7 +317,6 @@ static bool leave_parent(void)
     if (pid > 0)
         _exit(0);
     setpgid(0, 0);
-    prctl(PR_SET_NAME, "quoit-proxy");
     for (size_t i = 0; i < sizeof of_the_job / sizeof of_the_job[0]; i++)
         signal(of_the_job[i], SIG_IGN);
     return pid == 0;
@@ -333,41 +335,33 @@ static bool open_host(struct serve *serve, struct quoit_proxy_message *start, in
     return serve->memory != NULL;
 }
 
-int serve_host(void)
+/* Of another launcher's job. */
+static int serve_agent(struct quoit_proxy_message *start, int memory_fd)
 {
-    struct quoit_proxy_message start;
     struct serve serve = {.lock = PTHREAD_MUTEX_INITIALIZER};
     pthread_t thread;
-    int memory_fd = -1;
-    if (!has_agent())
-        return 2;
-    if (!leave_parent() || !hear_start(&start, &memory_fd) || !open_host(&serve, &start, memory_fd))
+    if (!leave_parent() || !open_host(&serve, start, memory_fd))
         return 1;
+    quoit_step("proxy", start->body.start.host, "start");
     say_alive();
-    const struct quoit_lane_network network = {
-        .driver = text_of(start.body.start.driver),
-        .provider = text_of(start.body.start.provider),
-        .device = text_of(start.body.start.device),
-        .tag = start.body.start.tag,
-        .lost_limit_ns = start.body.start.link_limit_ns,
-        .start_limit_ns = start.body.start.link_timeout_ns,
-        .exchange = exchange,
-        .on_lost = on_lost,
-        .arg = &serve,
-    };
+    struct quoit_lane_network network = proxy_network(start);
+    network.exchange = exchange;
+    network.on_lost = on_lost;
+    network.arg = &serve;
     const struct quoit_proxy_config config = {
         .layout = &serve.layout,
         .memory = serve.memory,
         .network = &network,
-        .machine = start.body.start.machine,
-        .link_timeout_ns = start.body.start.link_timeout_ns,
-        .link_limit_ns = start.body.start.link_limit_ns,
+        .machine = start->body.start.machine,
+        .link_timeout_ns = start->body.start.link_timeout_ns,
+        .link_limit_ns = start->body.start.link_limit_ns,
         .dma_bytes = QUOIT_DMA_NEVER,
         .on_message = on_message,
         .on_message_arg = &serve,
     };
     if (quoit_proxy_open(&config, &serve.proxy) != QUOIT_OK)
         return 1;
+    quoit_step("proxy", start->body.start.host, "ready");
     if (pthread_create(&thread, NULL, converse, &serve) != 0)
         return 1;
     if (quoit_proxy_serve(serve.proxy, 0) != QUOIT_OK)
@@ -375,4 +369,18 @@ int serve_host(void)
     pthread_join(thread, NULL);
     quoit_proxy_close(serve.proxy);
     return 0;
+}
+
+int serve_host(void)
+{
+    struct quoit_proxy_message start;
+    int fds[QUOIT_PROXY_FDS_MAX];
+    struct quoit_ancillary came = {.fds = fds, .fd_max = QUOIT_PROXY_FDS_MAX};
+    if (!has_launcher())
+        return 2;
+    prctl(PR_SET_NAME, "quoit-proxy");
+    quoit_step("proxy", QUOIT_STEP_ANY, "begin");
+    if (!receive_start(&start, &came))
+        return 1;
+    return start.body.start.launcher ? proxy_serve(&start, fds, came.fd_count) : serve_agent(&start, fds[0]);
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/step.h"
 #include "boot/version.h"
 #include "children.h"
 #include "end.h"
@@ -377,6 +378,7 @@ void service_pass(struct pe *pe, const struct quoit_boot_message *message)
         struct quoit_boot_message layout = *message;
         say_layout_here(pe, &layout);
     } else if (message->kind == QUOIT_BOOT_GO) {
+        quoit_step("agent", pe->job->own_host, "go");
         pe->phase = PE_RUNNING;
         pe->is_leaving = false;
         say(pe, message, NULL, 0);
@@ -386,7 +388,7 @@ void service_pass(struct pe *pe, const struct quoit_boot_message *message)
 static bool proxies_are_ready(const struct job *job)
 {
     for (uint32_t i = 0; i < job->plan->host_count && quoit_job_config_has_proxies(&job->config); i++)
-        if (!job->hosts[i].is_ready)
+        if (job->hosts[i].stage != PROXY_SERVES)
             return false;
     return true;
 }
@@ -422,6 +424,7 @@ void service_step(struct job *job)
     }
     if (job->ready_count == pe_count && proxies_are_ready(job)) {
         const struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_GO};
+        quoit_step("oshrun", 0, "go");
         job->is_going = true;
         job->ready_count = 0;
         job->leaving_count = 0;

@@ -24,7 +24,8 @@
  *   SURVEY round            ->                       for quoit top: what your host carries, and where its PEs are
  *                           <-     SURVEYED          that (boot/summary.h)
  *                           <-     FAILED            it cannot do its part, and has said why
- *                           <-     LOST host         the agent of another host, which it started, has ended or is silent
+ *                           <-     LOST host         the agent of another host, which it started, has ended or is
+ * silent
  *                           <-     SHELL_ENDED host  status of the remote shell that had started that
  *   PING                    <->                      nothing else was said for a while
  *
@@ -67,7 +68,6 @@ enum talk_kind {
     TALK_SETUP,
     TALK_MESSAGE,
     TALK_MAKE,
-    TALK_CONTACT,
     TALK_CONTACTS,
     TALK_SAY,
     TALK_OUTPUT,
@@ -77,6 +77,8 @@ enum talk_kind {
     TALK_ENDED,
     TALK_PROXY,
     TALK_PROXY_ENDED,
+    TALK_LOOK,
+    TALK_LOOKED,
     TALK_STOP,
     TALK_KILL,
     TALK_NOTES,

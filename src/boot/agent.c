@@ -2,6 +2,7 @@
 #include "boot/agent.h"
 #include "boot/abstract.h"
 #include "boot/apart.h"
+#include "boot/await.h"
 #include "boot/ended.h"
 #include "boot/heap_default.h"
 #include "boot/launcher.h"
@@ -27,15 +28,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define GATHER_NS 60000000000u /* for PEs that have passed the fence to connect */
-#define GRACE_NS  200000000u   /* for the last output of the PEs that are ended */
-#define OBEY_NS   500000000u   /* for END to reach them */
-#define TICK_MS   1000         /* between two checks of the records */
-#define TELL_NS   300000000u   /* for the first host to say that another is lost, before the others do */
-#define SOON_MS   20
-#define PINGS     4 /* of the proxy, in the limit after which other hosts take it for lost */
-#define PATIENCE  2 /* so many limits it has for the answer */
-#define NO_HOST   UINT32_MAX
+#define GRACE_NS      200000000u /* for the last output of the PEs that are ended */
+#define OBEY_NS       500000000u /* for END to reach them */
+#define TICK_MS       1000       /* between two checks of the records */
+#define TELL_NS       300000000u /* for the first host to say that another is lost, before the others do */
+#define SOON_MS       20
+#define PINGS         4 /* of the proxy, in the limit after which other hosts take it for lost */
+#define PATIENCE      2 /* so many limits it has for the answer */
+#define NO_HOST       UINT32_MAX
+#define AWAITED_BYTES 320
 
 enum role { ROLE_UNKNOWN, ROLE_TALK, ROLE_WATCH };
 
@@ -53,7 +54,8 @@ struct member {
     int talk_fd;
     int watch_fd;
     uint32_t rank;
-    pid_t process; /* until it has connected; 0: unknown */
+    pid_t process; /* 0: unknown */
+    uint64_t busy_ns;
 };
 
 struct agent {
@@ -61,8 +63,9 @@ struct agent {
     struct quoit_boot host; /* layout, and the memory as far as the records */
     const struct quoit_hosts *hosts;
     uint32_t host_index;
-    int proxy_fd;                   /* -1: one host */
-    pid_t proxy_pid;                /* 0: it has not said it yet */
+    int proxy_fd;    /* -1: one host */
+    pid_t proxy_pid; /* 0: it has not sent it yet */
+    uint64_t proxy_busy_ns;
     bool is_pinged;                 /* the proxy, which has not answered */
     uint64_t ping_ns;               /* when it was, or had answered */
     uint64_t looked_ns;             /* at the clock, the last time */
@@ -86,6 +89,7 @@ struct agent {
     bool has_layout;
     bool is_going;
     uint64_t begin_ns;
+    struct quoit_await await; /* for the PEs and the proxy, until all go */
     struct quoit_vigil vigil;
 };
 
@@ -499,21 +503,21 @@ static void hear_proxy(struct agent *agent)
     case QUOIT_PROXY_END:
         finish_as_told(agent, message.body.status);
     case QUOIT_PROXY_LOST:
-        lose_host(agent, message.body.host);
+        lose_host(agent, message.body.lost.host);
         break;
     case QUOIT_PROXY_ABSENT:
         if (quoit_ended_claim(header_of(agent), 1))
             quoit_ended_line("the PEs of host %s ended, and others wait for them in another shmem_init; the job was "
                              "ended [Q0204]",
-                             name_of(agent, message.body.host));
+                             name_of(agent, message.body.lost.host));
         finish(agent, quoit_ended_decision(header_of(agent)), GRACE_NS);
     default:
         break;
     }
 }
 
-/* All PEs have passed the launcher's first fence, and wait for each host's contact in the second, which no launcher limits.
- * Other hosts may take longer than this one by as much as it took, and by the limit. */
+/* All PEs have passed the launcher's first fence, and wait for each host's contact in the second, which no launcher
+ * limits. Other hosts may take longer than this one by as much as it took, and by the limit. */
 static void look_for_contacts(struct agent *agent, uint64_t now_ns)
 {
     if (agent->contacts_by_ns == 0 || agent->contact_count >= agent->hosts->count || now_ns < agent->contacts_by_ns)
@@ -600,17 +604,93 @@ static bool has_ended(pid_t process)
     return is_ended;
 }
 
-/* A PE may end between the fence and its connection. */
-static void find_missing(struct agent *agent, bool is_late)
+static bool is_missing(const struct agent *agent, uint32_t pe)
 {
-    for (uint32_t pe = 0; pe < agent->count; pe++) {
-        const struct member *member = &agent->members[pe];
-        bool is_missing = !member->has_hello || (pe != 0 && !member->is_watched);
-        if (is_missing && member->process && has_ended(member->process))
+    return !agent->members[pe].has_hello || (pe != 0 && !agent->members[pe].is_watched);
+}
+
+/* A PE may end between the fence and its connection. */
+static void find_missing(struct agent *agent)
+{
+    for (uint32_t pe = 0; pe < agent->count; pe++)
+        if (is_missing(agent, pe) && agent->members[pe].process && has_ended(agent->members[pe].process))
             finish_start(agent, pe, "ended");
-        if (is_missing && is_late)
-            finish_start(agent, pe, "did not come for 60 s");
+}
+
+/* Who is awaited until all go: PEs that have passed the fence and do not connect; the proxy, until it has its address;
+ * PEs that do not become ready. pe: agent->count for the proxy. */
+struct awaited {
+    uint32_t pe;
+    pid_t process;
+    uint32_t count;
+    struct quoit_process facts;
+    struct quoit_await_view view;
+};
+
+static void add_awaited(struct awaited *awaited, uint32_t pe, pid_t process, uint64_t *busy_ns)
+{
+    struct quoit_process facts = {0};
+    if (process)
+        quoit_process_look(process, &facts);
+    quoit_await_add(&awaited->view, &facts, *busy_ns);
+    *busy_ns = facts.busy_ns;
+    if (awaited->count++ == 0 || (facts.state == 'T' && awaited->facts.state != 'T')) {
+        awaited->pe = pe;
+        awaited->process = process;
+        awaited->facts = facts;
     }
+}
+
+static void gather_awaited(struct agent *agent, struct awaited *awaited_out)
+{
+    bool waits_for_proxy = agent->has_layout && agent->proxy_fd >= 0 && agent->contacts_by_ns == 0;
+    *awaited_out = (struct awaited){.view.is_idle = true};
+    for (uint32_t pe = 0; pe < agent->count && !waits_for_proxy; pe++)
+        if (agent->has_layout ? !agent->members[pe].is_ready : is_missing(agent, pe))
+            add_awaited(awaited_out, pe, agent->members[pe].process, &agent->members[pe].busy_ns);
+    if (waits_for_proxy)
+        add_awaited(awaited_out, agent->count, agent->proxy_pid, &agent->proxy_busy_ns);
+}
+
+static void describe_awaited(const struct agent *agent, const struct awaited *awaited, uint64_t now_ns,
+                             char text_out[AWAITED_BYTES])
+{
+    char who[160], process[32] = "";
+    if (awaited->pe < agent->count)
+        snprintf(who, sizeof who, "PE %u", pe_of(agent, awaited->pe));
+    else
+        snprintf(who, sizeof who, "the proxy of host %.100s", agent->hosts->list[agent->host_index].name);
+    if (awaited->process)
+        snprintf(process, sizeof process, " (process %d)", (int)awaited->process);
+    snprintf(text_out, AWAITED_BYTES, "%s%s in shmem_init, after %llu s", who, process,
+             (unsigned long long)((now_ns - agent->await.since_ns) / 1000000000u));
+}
+
+/* Only Quoit's own code runs between the fence and GO, so who does nothing there hangs. */
+static void look_at_awaited(struct agent *agent)
+{
+    char text[AWAITED_BYTES];
+    struct awaited awaited;
+    uint64_t now_ns = quoit_clock_now_ns(), next_ns, limit_ns = agent->host.network.link_timeout_ns;
+    uint64_t key = 1 + agent->hello_count + agent->ready_count + agent->contact_count + agent->has_layout +
+                   (agent->contacts_by_ns != 0);
+    bool is_known = agent->contacts_by_ns == 0 || agent->contact_count == agent->hosts->count; /* else: Q0221 */
+    if (agent->is_going || !is_known)
+        key = 0;
+    if (!quoit_await_is_due(&agent->await, key, limit_ns, now_ns, &next_ns))
+        return;
+    gather_awaited(agent, &awaited);
+    enum quoit_await_verdict verdict =
+        quoit_await_step(&agent->await, &awaited.view, QUOIT_AWAIT_HANG_TIMES * limit_ns, now_ns);
+    if (awaited.count == 0 || verdict == QUOIT_AWAIT_GOES_ON)
+        return;
+    describe_awaited(agent, &awaited, now_ns, text);
+    if (verdict == QUOIT_AWAIT_REPORT) {
+        quoit_ended_line("still waiting for %s: %s [Q0237]", text, quoit_await_state_text(&awaited.facts));
+        return;
+    }
+    quoit_ended_line("%s: it could run, and has done nothing; the job was ended [Q0238]", text);
+    finish(agent, 1, GRACE_NS);
 }
 
 static int tick_ms(const struct agent *agent)
@@ -642,7 +722,8 @@ static void run(void *arg)
             accept_all(agent);
         step(agent);
         if (!agent->has_layout && n == 0)
-            find_missing(agent, quoit_clock_now_ns() - agent->begin_ns > GATHER_NS);
+            find_missing(agent);
+        look_at_awaited(agent);
     }
 }
 

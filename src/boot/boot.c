@@ -3,6 +3,7 @@
 #include "boot/launcher.h"
 #include "boot/place.h"
 #include "base/log.h"
+#include "base/step.h"
 #include "env/clock.h"
 #include "env/map.h"
 #include "env/park.h"
@@ -74,8 +75,10 @@ enum quoit_status quoit_boot_start(uint64_t data_bytes, struct quoit_boot *boot_
     boot_out->ops = rows[row];
     if (rows[row] == &quoit_boot_alone && strcmp(launcher, "none") != 0)
         status = quoit_boot_refuse_strangers();
+    quoit_step("pe", QUOIT_STEP_ANY, "hello");
     if (status == QUOIT_OK)
         status = rows[row]->join(boot_out, data_bytes);
+    quoit_step("pe", boot_out->pe, "layout");
     if (status == QUOIT_OK)
         quoit_boot_warn_of_mpi(boot_out);
     return status;
@@ -83,19 +86,25 @@ enum quoit_status quoit_boot_start(uint64_t data_bytes, struct quoit_boot *boot_
 
 enum quoit_status quoit_boot_ready(struct quoit_boot *boot)
 {
-    return boot->ops->barrier(boot);
+    quoit_step("pe", boot->pe, "ready");
+    enum quoit_status status = boot->ops->barrier(boot);
+    quoit_step("pe", boot->pe, "go");
+    return status;
 }
 
 void quoit_boot_leaving(struct quoit_boot *boot, uint64_t meeting_count, bool is_exit)
 {
+    quoit_step("pe", boot->pe, "leaving");
     if (boot->ops->leaving)
         boot->ops->leaving(boot, meeting_count, is_exit);
 }
 
 void quoit_boot_finalized(struct quoit_boot *boot)
 {
+    quoit_step("pe", boot->pe, "finalized");
     if (boot->ops->finalized)
         boot->ops->finalized(boot);
+    quoit_step("pe", boot->pe, "end");
 }
 
 void quoit_boot_exiting(struct quoit_boot *boot, int status)

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -36,14 +37,37 @@ static void find_oshrun(char path_out[PATH_MAX])
     snprintf(path_out, PATH_MAX, "oshrun");
 }
 
+/* This process's environment without what has the dynamic linker load a tool of the user's. free() is the caller's.
+ * NULL: no memory. */
+static char **make_environment(void)
+{
+    static const char *const left_out[] = {"LD_PRELOAD=", "LD_AUDIT="};
+    size_t count = 0, used = 0;
+    while (environ[count])
+        count++;
+    char **made = calloc(count + 1, sizeof *made);
+    for (size_t i = 0; i < count && made; i++) {
+        bool is_kept = true;
+        for (size_t k = 0; k < sizeof left_out / sizeof left_out[0]; k++)
+            is_kept &= strncmp(environ[i], left_out[k], strlen(left_out[k])) != 0;
+        if (is_kept)
+            made[used++] = environ[i];
+    }
+    return made;
+}
+
 /* With the socket as QUOIT_PROXY_FD and standard error alone; in a process group of its own, so that what ends the
- * program's group does not end the proxy before it has told the other hosts. */
+ * program's group does not end the proxy before it has told the other hosts. posix_spawn runs nothing of this process
+ * in the child, neither handlers of fork() nor of a preloaded library. */
 static int spawn(const char *path, int socket_fd, pid_t *pid_out)
 {
     char *arguments[] = {(char *)(uintptr_t) "oshrun", (char *)(uintptr_t)QUOIT_PROXY_ARGUMENT, NULL};
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
     sigset_t signals;
+    char **environment = make_environment();
+    if (!environment)
+        return ENOMEM;
     posix_spawn_file_actions_init(&files);
     posix_spawnattr_init(&attributes);
     posix_spawn_file_actions_adddup2(&files, socket_fd, QUOIT_PROXY_FD);
@@ -56,9 +80,24 @@ static int spawn(const char *path, int socket_fd, pid_t *pid_out)
     posix_spawnattr_setsigdefault(&attributes, &signals);
     posix_spawnattr_setpgroup(&attributes, 0);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-    int error = posix_spawnp(pid_out, path, &files, &attributes, arguments, environ);
+    int error = posix_spawnp(pid_out, path, &files, &attributes, arguments, environment);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&files);
+    free(environment);
+    return error;
+}
+
+int quoit_proxy_process_spawn(const char *path, int *fd_out, pid_t *pid_out)
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+        return errno;
+    int error = spawn(path, ends[1], pid_out);
+    close(ends[1]);
+    if (error == 0)
+        *fd_out = ends[0];
+    else
+        close(ends[0]);
     return error;
 }
 
@@ -93,23 +132,15 @@ static void say_start(const struct quoit_boot *host, uint64_t tag, int fd)
 enum quoit_status quoit_proxy_process_start(const struct quoit_boot *host, uint64_t tag, int *fd_out)
 {
     char path[PATH_MAX];
-    int ends[2];
     pid_t pid;
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-        quoit_say("cannot start the proxy of a host: %s [Q0314]", strerror(errno));
-        return QUOIT_SYSTEM;
-    }
     find_oshrun(path);
-    int error = spawn(path, ends[1], &pid);
-    close(ends[1]);
+    int error = quoit_proxy_process_spawn(path, fd_out, &pid);
     if (error != 0) {
         quoit_say("cannot start the proxy of a host, %s " QUOIT_PROXY_ARGUMENT ": %s [Q0314]", path, strerror(error));
-        close(ends[0]);
         return QUOIT_SYSTEM;
     }
+    say_start(host, tag, *fd_out);
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) /* it forks, so that it is not a child of the program */
         ;
-    say_start(host, tag, ends[0]);
-    *fd_out = ends[0];
     return QUOIT_OK;
 }

@@ -1,7 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* proxy_process.h - the proxy of a host without oshrun: a process that the agent (agent.h) starts when the job has
- * several hosts, by `oshrun --proxy`, and what the two say to each other over a SOCK_SEQPACKET socket, a struct
- * quoit_proxy_message a packet.
+/* proxy_process.h - the proxy of a host is a process of its own, `oshrun --proxy`, under every launcher. Who starts it
+ * and the proxy exchange messages over a SOCK_SEQPACKET socket, a struct quoit_proxy_message a packet. The proxy has
+ * that socket, its standard error and nothing else of the process that starts it: no descriptor, thread or preloaded
+ * library (docs/design/launchers.md).
+ *
+ * With oshrun, which starts the proxies before the PEs:
+ *
+ *   oshrun                   proxy
+ *   LOAD driver          ->                     which library of a network it will need; only if there is one
+ *   START + memory, ...  ->                     which host of which job, with the ends of its links
+ *                        <-   JOINS             it joins its neighbours
+ *                        <-   CONTACT           what the other hosts must know (lane/network.h)
+ *   CONTACTS             ->                     those of all hosts stand in the board
+ *                        <-   READY             it serves the PEs of its host
+ *                        <-   CUT_OFF links     two links are down for too long
+ *                        <-   LOST host         that host is gone, or hangs, or was cut off
+ *
+ * Descriptors with START, in this order: the memory; the board, if there is a network; those of the endpoints of LEFT
+ * and of RIGHT, if the host has links. The proxy ends by quoit_proxy_stop(), or when oshrun ends.
+ *
+ * Under another launcher, where the agent in the lowest PE of a host (agent.h) starts it if the job has several hosts:
  *
  *   agent                    proxy
  *   START + memory       ->                     which host of which job
@@ -19,31 +37,39 @@
  *                        <-   PING pid          no
  *                        <-   ABSENT host       its PEs have ended, and those of this host wait for them in shmem_init
  *
- * READY to END also travel between proxies, as messages of the network. Ends: the agent that loses the proxy, or gets no
- * answer for twice the limit after which the other hosts take it for lost, ends its PEs. The proxy that loses the
+ * READY to END also travel between proxies, as messages of the network. Ends: the agent that loses the proxy, or gets
+ * no answer for twice the limit after which the other hosts take it for lost, ends its PEs. The proxy that loses the
  * agent, which lives in the lowest PE, ends the job, unless all PEs have finalized.
  */
 #ifndef QUOIT_BOOT_PROXY_PROCESS_H
 #define QUOIT_BOOT_PROXY_PROCESS_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/status.h"
 #include "boot/boot.h"
 #include "host/layout.h"
 #include "lane/network.h"
+#include "port/port.h"
 
 #define QUOIT_PROXY_ARGUMENT   "--proxy"
 #define QUOIT_PROXY_FD         3 /* its socket */
 #define QUOIT_PROXY_TEXT_BYTES 64
+#define QUOIT_PROXY_FDS_MAX    (2 + QUOIT_SIDE_COUNT * QUOIT_PORT_ENDPOINT_FDS)
 
 enum quoit_proxy_kind {
-    QUOIT_PROXY_START = 1,
+    QUOIT_PROXY_LOAD = 1,
+    QUOIT_PROXY_START,
     QUOIT_PROXY_CONTACT,
+    QUOIT_PROXY_CONTACTS,
+    QUOIT_PROXY_JOINS,
     QUOIT_PROXY_READY,
     QUOIT_PROXY_GO,
     QUOIT_PROXY_FINALIZED,
     QUOIT_PROXY_END,
+    QUOIT_PROXY_CUT_OFF,
+    QUOIT_PROXY_CLOSED, /* not of a proxy: an agent of oshrun saw its socket closed */
     QUOIT_PROXY_LOST,
     QUOIT_PROXY_ABSENT,
     QUOIT_PROXY_PING,
@@ -64,17 +90,33 @@ struct quoit_proxy_message {
             char driver[QUOIT_PROXY_TEXT_BYTES];
             char provider[QUOIT_PROXY_TEXT_BYTES];
             char device[QUOIT_PROXY_TEXT_BYTES];
+            /* Of oshrun alone: */
+            int32_t launcher; /* its process, whose child the proxy is; 0: the proxy is the agent's */
+            uint32_t has_network;
+            uint64_t dma_bytes;
+            char ports[QUOIT_PROXY_TEXT_BYTES]; /* driver of the ports */
+            uint32_t is_down[QUOIT_SIDE_COUNT]; /* links that are known to be down */
+            struct quoit_port_endpoint ends[QUOIT_SIDE_COUNT];
         } start;
+        char driver[QUOIT_PROXY_TEXT_BYTES]; /* LOAD */
         struct {
             uint32_t host;
             unsigned char bytes[QUOIT_NETWORK_CONTACT_BYTES];
         } contact;
-        uint32_t host;  /* LOST, ABSENT */
-        int32_t status; /* END */
-        int32_t pid;    /* PING */
+        struct {
+            uint32_t host;
+            uint32_t is_silent; /* its connection is up; LOST to oshrun */
+        } lost;                 /* LOST, ABSENT */
+        uint32_t dead_links[2]; /* CUT_OFF */
+        int32_t status;         /* END */
+        int32_t pid;            /* PING */
     } body;
 };
 
+/* Starts `path --proxy` as a child of this process, whose end of the socket goes to *fd_out. Returns 0 or an errno;
+ * nothing was reported. A library that the user preloads into the program (LD_PRELOAD, LD_AUDIT) is not loaded there:
+ * what it measures or checks is the program. */
+int quoit_proxy_process_spawn(const char *path, int *fd_out, pid_t *pid_out);
 /* Starts the proxy of the host whose memory and layout are those of *host. tag: as in struct quoit_lane_network. The
  * socket goes to *fd_out. Errors have been reported. Of the lowest PE's agent alone, whose table of descriptors the
  * child inherits in part. */

@@ -35,7 +35,7 @@ static void open_rig(struct rig *rig)
     rig->plan.program_count = 1;
     rig->plan.pe_count = PE_COUNT;
     rig->plan.host_count = 1;
-    rig->host = (struct host){.job = &rig->job, .memory_fd = -1, .link_fd = -1, .proxy_ready.fd = -1};
+    rig->host = (struct host){.job = &rig->job, .memory_fd = -1, .link_fd = -1, .proxy.fd = -1};
     rig->job = (struct job){
         .plan = &rig->plan, .pes = rig->pes, .hosts = &rig->host, .alive_count = PE_COUNT, .terminal.fd = -1};
     rig->job.config = (struct quoit_job_config){

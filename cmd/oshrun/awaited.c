@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "awaited.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "end.h"
+#include "hosts.h"
+
+#define GRACE_NS 200000000u
+
+/* What the job waits for. */
+enum step {
+    STEP_NONE,
+    STEP_INIT,     /* some PEs wait for others that have not called shmem_init */
+    STEP_READY,    /* all have; until GO */
+    STEP_AGAIN,    /* the same, in a later shmem_init */
+    STEP_FINALIZE, /* all PEs are in shmem_finalize */
+};
+
+static const char *const is_late[] = {
+    [STEP_INIT] = "has not called shmem_init",
+    [STEP_READY] = "has not come through shmem_init",
+    [STEP_AGAIN] = "has not called shmem_init again",
+    [STEP_FINALIZE] = "is waited for in shmem_finalize",
+};
+
+/* A process that is awaited. */
+struct one {
+    const struct seen *seen;
+    uint32_t pe;   /* or UINT32_MAX: */
+    uint32_t host; /* the proxy of this host */
+};
+
+struct all {
+    enum step step;
+    struct quoit_await_view view;
+    uint32_t count;
+    struct one first; /* one that is stopped, if there is such */
+};
+
+static enum step step_of(const struct job *job)
+{
+    if (job->role == ROLE_AGENT || job->end.phase != ENDING_NOT || job->alive_count == 0)
+        return STEP_NONE;
+    if (!job->has_layout)
+        return job->hello_count > 0 ? STEP_INIT : STEP_NONE;
+    if (!job->is_going)
+        return STEP_READY;
+    if (job->ready_count > 0)
+        return STEP_AGAIN;
+    return job->leaving_count == job->plan->pe_count ? STEP_FINALIZE : STEP_NONE;
+}
+
+static uint64_t key_of(const struct job *job, enum step step)
+{
+    const uint64_t counts[] = {step, job->hello_count, job->ready_count, job->leaving_count};
+    uint64_t key = 1;
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        key = (key ^ counts[i]) * 0x9e3779b97f4a7c15u + 1;
+    return step == STEP_NONE ? 0 : key | 1;
+}
+
+static bool is_stopped(const struct seen *seen)
+{
+    return seen->process.state == 'T' || seen->process.state == 't';
+}
+
+static bool awaits_pe(enum step step, const struct pe *pe)
+{
+    if (pe->is_ended)
+        return false;
+    if (step == STEP_INIT)
+        return pe->phase == PE_STARTED;
+    if (step == STEP_READY)
+        return pe->phase == PE_LAID_OUT;
+    if (step == STEP_AGAIN)
+        return pe->phase != PE_READY;
+    return pe->phase == PE_RUNNING && is_stopped(&pe->seen);
+}
+
+static enum proxy_stage lowest_stage(const struct job *job)
+{
+    enum proxy_stage lowest = PROXY_SERVES;
+    for (uint32_t i = 0; i < job->plan->host_count; i++)
+        if (job->hosts[i].stage < lowest)
+            lowest = job->hosts[i].stage;
+    return lowest;
+}
+
+/* Proxies that are further than others wait for these. */
+static bool awaits_proxy(enum step step, const struct host *host, enum proxy_stage lowest)
+{
+    if (!host->has_proxy || step == STEP_INIT || step == STEP_AGAIN)
+        return false;
+    return step == STEP_READY ? host->stage == lowest && lowest != PROXY_SERVES : is_stopped(&host->seen);
+}
+
+static void add(struct all *all, struct one one)
+{
+    bool is_better = is_stopped(one.seen) && !is_stopped(all->first.seen ? all->first.seen : one.seen);
+    if (all->count == 0 || is_better)
+        all->first = one;
+    all->count++;
+    quoit_await_add(&all->view, &one.seen->process, one.seen->before_ns);
+}
+
+static void gather(const struct job *job, enum step step, struct all *all_out)
+{
+    *all_out = (struct all){.step = step, .view.is_idle = true};
+    enum proxy_stage lowest = lowest_stage(job);
+    for (uint32_t i = 0; i < job->plan->pe_count; i++)
+        if (awaits_pe(step, &job->pes[i]))
+            add(all_out, (struct one){.seen = &job->pes[i].seen, .pe = i});
+    for (uint32_t i = 0; i < job->plan->host_count; i++)
+        if (awaits_proxy(step, &job->hosts[i], lowest))
+            add(all_out, (struct one){.seen = &job->hosts[i].seen, .pe = UINT32_MAX, .host = i});
+}
+
+static void look_at(struct seen *seen, pid_t pid)
+{
+    seen->before_ns = seen->process.busy_ns;
+    seen->pid = pid;
+    quoit_process_look(pid, &seen->process);
+}
+
+/* The processes of this machine. */
+static void look_here(struct job *job)
+{
+    for (uint32_t i = 0; i < job->plan->pe_count; i++)
+        if (job->pes[i].pid)
+            look_at(&job->pes[i].seen, job->pes[i].program_pid ? job->pes[i].program_pid : job->pes[i].pid);
+    for (uint32_t i = 0; i < job->plan->host_count; i++)
+        if (job->hosts[i].proxy_pid)
+            look_at(&job->hosts[i].seen, job->hosts[i].proxy_pid);
+}
+
+/* The proxy, then the PEs. */
+void awaited_answer(struct job *job)
+{
+    uint32_t host = job->own_host, first = quoit_job_config_first_pe(&job->config, host),
+             count = quoit_job_config_pes_of_host(&job->config, host);
+    struct seen *all = calloc(1 + (size_t)count, sizeof *all);
+    if (!all)
+        return;
+    look_here(job);
+    all[0] = job->hosts[host].seen;
+    for (uint32_t i = 0; i < count; i++)
+        all[1 + i] = job->pes[first + i].seen;
+    talk_say(&job->talk, TALK_LOOKED, TALK_NO_PE, all, (1 + (size_t)count) * sizeof *all);
+    free(all);
+}
+
+void awaited_take(struct host *host, const void *bytes, size_t count)
+{
+    struct job *job = host->job;
+    uint32_t first = quoit_job_config_first_pe(&job->config, host->index),
+             pe_count = quoit_job_config_pes_of_host(&job->config, host->index);
+    const char *at = bytes;
+    if (count != (1 + (size_t)pe_count) * sizeof host->seen)
+        return;
+    memcpy(&host->seen, at, sizeof host->seen);
+    for (uint32_t i = 0; i < pe_count; i++)
+        memcpy(&job->pes[first + i].seen, at + (1 + (size_t)i) * sizeof host->seen, sizeof host->seen);
+}
+
+/* "PE 3 on east (process 123)", and what of it is late */
+static void describe(const struct job *job, const struct all *all, uint64_t now_ns, const char *joint,
+                     char text_out[AWAITED_TEXT_BYTES])
+{
+    char name[HOSTS_NAME_BYTES], who[HOSTS_NAME_BYTES + 32], process[32] = "";
+    const struct one *one = &all->first;
+    bool is_proxy = one->pe == UINT32_MAX;
+    hosts_name(job, is_proxy ? one->host : job->pes[one->pe].host, name);
+    if (is_proxy)
+        snprintf(who, sizeof who, "the proxy of %s", name);
+    else
+        snprintf(who, sizeof who, "PE %u on %s", one->pe, name);
+    if (one->seen->pid)
+        snprintf(process, sizeof process, " (process %d)", (int)one->seen->pid);
+    snprintf(text_out, AWAITED_TEXT_BYTES, "%s%s%s %s after %llu s", who, process, joint,
+             is_proxy && all->step == STEP_READY ? "does not serve its host" : is_late[all->step],
+             (unsigned long long)((now_ns - job->await.since_ns) / 1000000000u));
+}
+
+static void report(struct job *job, const struct all *all, uint64_t now_ns)
+{
+    char late[AWAITED_TEXT_BYTES], text[AWAITED_TEXT_BYTES + 128];
+    describe(job, all, now_ns, ", which", late);
+    int bytes = snprintf(text, sizeof text, "oshrun: still waiting for %s: %s", late,
+                         quoit_await_state_text(&all->first.seen->process));
+    if (all->count > 1)
+        bytes += snprintf(text + bytes, sizeof text - (size_t)bytes, "; and for %u more", all->count - 1);
+    bytes += snprintf(text + bytes, sizeof text - (size_t)bytes, " [Q0237]\n");
+    output_say(&job->output, text, (size_t)bytes);
+}
+
+uint64_t awaited_step(struct job *job, uint64_t now_ns)
+{
+    enum step step = step_of(job);
+    uint64_t limit_ns = plan_number(job->plan, QUOIT_OPT_LINK_TIMEOUT), next_ns;
+    uint64_t report_ns =
+        job->role == ROLE_HEAD ? limit_ns + QUOIT_AWAIT_LOOK_NS : limit_ns; /* with the first answers */
+    struct all all;
+    if (!quoit_await_is_due(&job->await, key_of(job, step), report_ns, now_ns, &next_ns))
+        return next_ns;
+    if (job->role == ROLE_HEAD) /* the answers to the last look; the first one knows nothing, and ends nothing */
+        hosts_say_all(job, TALK_LOOK, TALK_NO_PE, NULL, 0);
+    else
+        look_here(job);
+    gather(job, step, &all);
+    enum quoit_await_verdict verdict = quoit_await_step(
+        &job->await, &all.view, step == STEP_READY ? QUOIT_AWAIT_HANG_TIMES * limit_ns : UINT64_MAX, now_ns);
+    if (all.count > 0 && verdict == QUOIT_AWAIT_REPORT)
+        report(job, &all, now_ns);
+    if (all.count > 0 && verdict == QUOIT_AWAIT_HANGS) {
+        describe(job, &all, now_ns, "", job->await_text);
+        end_begin(job, END_HANGS, STATUS_CANNOT_START, 0, GRACE_NS);
+    }
+    return now_ns + QUOIT_AWAIT_LOOK_NS;
+}

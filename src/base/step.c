@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/step.h"
+
+#if defined(QUOIT_TEST_DRIVERS)
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SOCKET_FD 3
+
+static __attribute__((noreturn)) void hang(void)
+{
+    for (;;)
+        pause();
+}
+
+static void act(const char *action)
+{
+    if (strcmp(action, "stop") == 0)
+        raise(SIGSTOP);
+    else if (strcmp(action, "kill") == 0)
+        raise(SIGKILL);
+    else if (strcmp(action, "close") == 0)
+        close(SOCKET_FD);
+    if (strcmp(action, "close") == 0 || strcmp(action, "hang") == 0)
+        hang();
+}
+
+void quoit_step(const char *who, uint32_t number, const char *step)
+{
+    const char *wanted = getenv("TEST_STEP"), *action = wanted ? strchr(wanted, '=') : NULL;
+    char any[64], numbered[64];
+    if (!action)
+        return;
+    snprintf(any, sizeof any, "%s.%s", who, step);
+    snprintf(numbered, sizeof numbered, "%s%u.%s", who, number, step);
+    size_t bytes = (size_t)(action - wanted);
+    if ((strlen(any) == bytes && strncmp(any, wanted, bytes) == 0) ||
+        (strlen(numbered) == bytes && strncmp(numbered, wanted, bytes) == 0))
+        act(action + 1);
+}
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* process.h - what the kernel shows of another process of this machine. Any thread. */
+#ifndef QUOIT_ENV_PROCESS_H
+#define QUOIT_ENV_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct quoit_process {
+    char state; /* of its first thread: R runs or is ready to, S sleeps, D waits for a device, T stopped, t traced, ...
+                 */
+    bool is_exiting; /* its descriptors are closed, or about to be; it can be waited for soon */
+    pid_t parent;
+    uint64_t busy_ns; /* processor time of all its threads; in steps of 10 ms */
+};
+
+/* False: there is no such process, or /proc does not show it; *process_out is all zero then. */
+bool quoit_process_look(pid_t pid, struct quoit_process *process_out);
+/* As ps shows it. */
+bool quoit_process_is_named(pid_t pid, const char *name);
+/* Whether `pid` is `ancestor` or descends from it. */
+bool quoit_process_descends(pid_t pid, pid_t ancestor);
+
+#endif

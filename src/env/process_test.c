@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Aim: state, parent and processor time of a process, its end included, and descent. Method: children that stop
+ * themselves, sleep, or compute until they are looked at; no time is waited for. */
+#include "env/process.h"
+#include "env/clock.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define LIMIT_NS UINT64_C(60000000000)
+#define LOOK_NS  1000000u
+
+static void end_child(pid_t child)
+{
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+}
+
+static void test_stopped(void **state)
+{
+    struct quoit_process process;
+    (void)state;
+    pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_NAME, "a ) S 1 2 (");
+        raise(SIGSTOP);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, NULL, WUNTRACED), child);
+    assert_true(quoit_process_look(child, &process));
+    assert_int_equal(process.state, 'T');
+    assert_int_equal(process.parent, getpid());
+    assert_false(process.is_exiting);
+    assert_true(quoit_process_is_named(child, "a ) S 1 2 ("));
+    assert_false(quoit_process_is_named(child, "a ) S 1 2"));
+    kill(child, SIGKILL);
+    siginfo_t info;
+    assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+    assert_true(quoit_process_look(child, &process));
+    assert_true(process.is_exiting);
+    waitpid(child, NULL, 0);
+    assert_false(quoit_process_look(child, &process));
+    assert_int_equal(process.state, 0);
+}
+
+static void test_processor_time(void **state)
+{
+    struct quoit_process process = {0};
+    (void)state;
+    pid_t child = fork();
+    if (child == 0)
+        for (;;)
+            (void)getppid();
+    for (uint64_t until_ns = quoit_clock_now_ns() + LIMIT_NS;
+         process.busy_ns == 0 && quoit_clock_now_ns() < until_ns;) {
+        quoit_clock_sleep_ns(LOOK_NS);
+        assert_true(quoit_process_look(child, &process));
+    }
+    assert_true(process.busy_ns > 0);
+    end_child(child);
+}
+
+static void test_descent(void **state)
+{
+    int ends[2];
+    pid_t grandchild = 0;
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        pid_t own = fork();
+        if (own > 0 && write(ends[1], &own, sizeof own) != (ssize_t)sizeof own)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    assert_int_equal(read(ends[0], &grandchild, sizeof grandchild), sizeof grandchild);
+    assert_true(quoit_process_descends(grandchild, getpid()));
+    assert_true(quoit_process_descends(grandchild, child));
+    assert_true(quoit_process_descends(child, child));
+    assert_false(quoit_process_descends(child, grandchild));
+    assert_false(quoit_process_descends(getpid(), child));
+    assert_false(quoit_process_descends(0, 0));
+    kill(grandchild, SIGKILL);
+    end_child(child);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_stopped),
+        cmocka_unit_test(test_processor_time),
+        cmocka_unit_test(test_descent),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
