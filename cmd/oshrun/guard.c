@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "boot/protocol.h"
 #include "children.h"
 #include "front.h"
 
@@ -114,7 +115,7 @@ bool guard_start(int argc, char **argv, int in_fd, int out_fd, struct guard *gua
     }
     if (child < 0)
         return false;
-    prctl(PR_SET_NAME, "quoit-job");
+    prctl(PR_SET_NAME, QUOIT_BOOT_JOB_PROCESS);
     children_adopt();
     return true;
 }

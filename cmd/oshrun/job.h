@@ -10,6 +10,7 @@
  *   end       the decision to end the job, and its reason; signals to the PEs
  *   suspend   the job is stopped, or goes on
  *   service   messages of PEs on their boot sockets
+ *   attach    the second way of a PE to them
  *   input     standard input of a PE on another machine
  *   spawn     starts the PEs
  *   reap      children that ended, and the effect on the job
@@ -32,6 +33,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include "boot/abstract.h"
 #include "boot/await.h"
 #include "boot/protocol.h"
 #include "boot/wish.h"
@@ -74,6 +76,7 @@ struct pe {
         program_pid; /* the sender of HELLO, as identified by the kernel: the same process, or a descendant. 0 before */
     int program_fd;  /* pidfd of program_pid; -1: none */
     struct watch socket; /* oshrun's end of the boot socket */
+    struct watch second; /* of a program that has attached (attach.h), until its HELLO; fd -1: none */
     enum pe_phase phase;
     bool is_leaving;        /* has entered shmem_finalize, */
     uint64_t meeting_count; /* collectives before that */
@@ -108,6 +111,7 @@ struct host {
     bool has_proxy;        /* which has not ended */
     pid_t proxy_pid;       /* 0: none, ended, or on another machine */
     int proxy_wait_status; /* once it has ended */
+    struct watch attach;   /* for attach.h, in the host's namespaces */
     struct watch proxy;    /* the socket of the proxy */
     bool has_begun;        /* it was sent its START */
     bool has_closed;       /* its socket, and ran on */
@@ -213,6 +217,8 @@ struct job {
     enum stopping_state stopping;
     uint32_t continue_count; /* requests of the front to continue */
     bool has_gone_on;        /* once it was to end */
+    struct watch attach; /* for attach.h */
+    char attach_name[QUOIT_ABSTRACT_NAME_BYTES];
     int output_folder;       /* of --output */
     int *exec_errors;        /* [pe_count], shared with the PEs until exec: errno of the step that failed, or
                               * less than 0: -errno of entering the host */

@@ -221,6 +221,7 @@ static bool open_job(struct job *job, const struct plan *plan, char **environmen
         job->pes[i].index = i;
         job->pes[i].host = quoit_job_config_host_of_pe(&job->config, i);
         job->pes[i].socket.fd = -1;
+        job->pes[i].second.fd = -1;
         job->pes[i].program_fd = -1;
     }
     for (uint32_t i = 0; i < plan->host_count; i++)
@@ -230,6 +231,7 @@ static bool open_job(struct job *job, const struct plan *plan, char **environmen
             .memory_fd = -1,
             .link_fd = -1,
             .proxy.fd = -1,
+            .attach.fd = -1,
             .missed_by = HOST_NONE,
             .talk.is_lost = true, /* until it is opened */
         };

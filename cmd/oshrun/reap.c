@@ -55,6 +55,7 @@ static void pe_ended(struct job *job, struct pe *pe, int wait_status)
         judge_pe(job, pe);
     }
     loop_close(&job->loop, &pe->socket);
+    loop_close(&job->loop, &pe->second);
     if (pe->index == job->terminal.pe)
         terminal_take_back(&job->terminal);
 }

@@ -15,9 +15,12 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "attach.h"
 #include "hosts.h"
 #include "input.h"
 #include "service.h"
+
+#define SOCKET_BYTES (sizeof QUOIT_BOOT_SOCKET_VARIABLE + QUOIT_ABSTRACT_NAME_BYTES)
 
 /* The descriptors of one PE that its child process inherits. */
 struct ends {
@@ -60,12 +63,14 @@ static char **make_environment(const struct job *job, const struct plan_program 
     size_t count = 0, used = 0;
     while (job->environment[count])
         count++;
-    count += program->export_count + QUOIT_OPT_COUNT + 3;
-    char **made = calloc(1, count * sizeof *made + pass_options(job, NULL, NULL)); /* the texts follow the list */
-    char *own[QUOIT_OPT_COUNT + 1] = {NULL};
+    count += program->export_count + QUOIT_OPT_COUNT + 4;
+    size_t text_bytes = pass_options(job, NULL, NULL); /* the texts follow the list */
+    char **made = calloc(1, count * sizeof *made + text_bytes + SOCKET_BYTES), *own[QUOIT_OPT_COUNT + 2] = {NULL};
     if (!made)
         return NULL;
-    pass_options(job, own, (char *)(made + count));
+    own[0] = (char *)(made + count) + text_bytes;
+    snprintf(own[0], SOCKET_BYTES, QUOIT_BOOT_SOCKET_VARIABLE "=%s", attach_name(job));
+    pass_options(job, own + 1, (char *)(made + count));
     char **const lists[] = {own, program->exports, job->environment};
     for (size_t list = 0; list < 3; list++) /* the first list wins */
         for (char **entry = lists[list]; entry && *entry; entry++) {
@@ -341,6 +346,7 @@ bool spawn_all(struct job *job)
 {
     if (!open_output_folder(job) || !hosts_get_namespaces(job) || !hosts_prepare(job))
         return false;
+    attach_open(job);
     int nothing_fd = open_nothing();
     bool is_started = nothing_fd >= 0;
     uint32_t first = 0;

@@ -149,6 +149,12 @@ enum quoit_status quoit_client_barrier(struct quoit_boot *boot)
     return hear_launcher(boot, QUOIT_BOOT_GO, &message, NULL, NULL);
 }
 
+enum quoit_status quoit_client_receive_welcome(const struct quoit_boot *boot)
+{
+    struct quoit_boot_message message;
+    return hear_launcher(boot, QUOIT_BOOT_WELCOME, &message, NULL, NULL);
+}
+
 enum quoit_status quoit_client_hear_contact(const struct quoit_boot *boot, struct quoit_boot_message *message_out)
 {
     return hear_launcher(boot, QUOIT_BOOT_CONTACT, message_out, NULL, NULL);

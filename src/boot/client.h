@@ -12,6 +12,8 @@
 /* Takes over a connected descriptor: close-on-exec, and remembered by its inode. SYSTEM: it is no open file; nothing
  * was reported. */
 QUOIT_MUST_USE enum quoit_status quoit_client_open(struct quoit_boot *boot, int fd);
+/* Waits for WELCOME. GONE: the launcher does not take this process. */
+QUOIT_MUST_USE enum quoit_status quoit_client_receive_welcome(const struct quoit_boot *boot);
 /* Sends one message. GONE too if the program has closed the socket. */
 QUOIT_MUST_USE enum quoit_status quoit_client_say(const struct quoit_boot *boot,
                                                   const struct quoit_boot_message *message);

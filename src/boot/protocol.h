@@ -16,6 +16,11 @@
  *                       <-   GO               when all PEs are ready again
  *   ABORT status text   ->                    misuse found, or shmem_global_exit: end the job with this status
  *
+ * Wrappers may close that descriptor before the program starts (Python's subprocess, Go, Java). So oshrun also listens
+ * on the abstract socket QUOIT_BOOT_SOCKET, and sends WELCOME to a process that connects there, is of the same user and
+ * descends from a PE that has not sent HELLO, as the kernel says; others it drops. The messages above follow on that
+ * connection.
+ *
  * LEAVING, FINALIZED and ABORT of a PE that has closed its socket are left in its record (host/pe_record.h). To an
  * agent they are always left there, as is EXITED, and a second connection of each PE tells the agent when its process
  * ends:
@@ -42,13 +47,16 @@
 #include "lane/network.h"
 #include "port/driver.h"
 
-#define QUOIT_BOOT_FD_VARIABLE   "QUOIT_BOOT_FD"
-#define QUOIT_BOOT_MAGIC         0x51554f49u
-#define QUOIT_BOOT_TEXT_BYTES    1024
-#define QUOIT_BOOT_FDS_MAX       (1 + QUOIT_SIDE_COUNT * QUOIT_PORT_ENDPOINT_FDS)
-#define QUOIT_BOOT_NAME_BYTES    32
-#define QUOIT_BOOT_VERSION_BYTES 24   /* of Quoit, as text */
-#define QUOIT_BOOT_CORES_MAX     1024 /* higher ones are not told apart */
+#define QUOIT_BOOT_FD_VARIABLE     "QUOIT_BOOT_FD"
+#define QUOIT_BOOT_SOCKET_VARIABLE "QUOIT_BOOT_SOCKET"
+#define QUOIT_BOOT_SOCKET_NAME     "quoit-job-%d" /* of the process of oshrun, or its agent, that runs the job */
+#define QUOIT_BOOT_JOB_PROCESS     "quoit-job"    /* the name of that process */
+#define QUOIT_BOOT_MAGIC           0x51554f49u
+#define QUOIT_BOOT_TEXT_BYTES      1024
+#define QUOIT_BOOT_FDS_MAX         (1 + QUOIT_SIDE_COUNT * QUOIT_PORT_ENDPOINT_FDS)
+#define QUOIT_BOOT_NAME_BYTES      32
+#define QUOIT_BOOT_VERSION_BYTES   24   /* of Quoit, as text */
+#define QUOIT_BOOT_CORES_MAX       1024 /* higher ones are not told apart */
 
 enum quoit_boot_kind {
     QUOIT_BOOT_HELLO = 1,
@@ -63,6 +71,7 @@ enum quoit_boot_kind {
     QUOIT_BOOT_CRASHED,
     QUOIT_BOOT_EXITED, /* in a record only: exit with a status that is not 0 */
     QUOIT_BOOT_CONTACT,
+    QUOIT_BOOT_WELCOME,
 };
 
 struct quoit_boot_message {

@@ -4,7 +4,9 @@ silently runs as N jobs of one PE. Method: a small program with the environment 
 connections to oshrun, with few descriptors and little address space."""
 import resource
 import shutil
+import socket
 import subprocess
+import sys
 import unittest
 
 import scenario
@@ -61,6 +63,52 @@ class Startup(scenario.Case):
                 result = self.alone(GREET, env={"QUOIT_BOOT_FD": text})
                 self.assertEqual((result.status, result.out), (1, ""), result)
                 self.assertRegex(result.err, words + r".*\[Q0304\]")
+
+    def test_wrappers(self):
+        """Ones that close descriptors, and that start another process: the PE has a second way. Without its variables it is
+        refused, and a program that a PE starts later is a job of its own."""
+        closing = [sys.executable, "-c", "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode)"]
+        renumbering = ["sh", "-c", 'for fd in 3 4 5 6 7 8 9; do eval "exec $fd</dev/null"; done; exec "$0"']
+        for shape in ((), ("--hosts", 2), ("--hosts", 2, "--network", "tcp")):
+            for wrapper in (closing, renumbering):
+                with self.subTest(shape=shape, wrapper=wrapper):
+                    result = self.run_job(*shape, "-n", 2, *wrapper, GREET)
+                    self.assertEqual((result.status, sorted(result.out.split("\n")[:-1]), result.err),
+                                     (0, ["hello from PE 0 of 2", "hello from PE 1 of 2"], ""), result)
+        result = self.run_job("-n", 2, "env", "-i", f"SCENARIO_MARK={self.mark}", GREET)
+        self.assertEqual((result.status, result.out), (1, ""), result)
+        self.assertRegex(result.err, r"oshrun started this program, but .* has removed QUOIT_BOOT_FD .*\[Q0324\]")
+        result = self.run_job("-n", 1, "sh", "-c", f"'{GREET}' && env -i '{GREET}'")
+        self.assertEqual((result.status, result.out), (0, "hello from PE 0 of 1\n" * 2), result)
+        self.assertEqual(self.run_job("-n", 2, "env", "-i", "QUOIT_LAUNCHER=none", GREET).status, 0)
+        twice = [sys.executable, "-c", "import subprocess, sys; print([subprocess.run(sys.argv[1:]).returncode for i in (1, 2)])"]
+        result = self.run_job("-n", 1, *twice, GREET)
+        self.assertEqual(result.status, 0, result)
+        self.assertIn("[0, 1]", result.out)
+        self.assertRegex(result.err, r"the PE has had a program already \[Q0323\]")
+
+    def test_strangers_at_the_socket(self):
+        """A process that does not descend from the PE connects, though it knows the name; garbage from one that does; the PE
+        then comes, by either way."""
+        come = ("import os, socket, subprocess, sys\n"
+                "s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
+                "s.connect(chr(0) + os.environ['QUOIT_BOOT_SOCKET'])\n"
+                "assert len(s.recv(4096)) > 8\n"
+                "s.close()\n"
+                "print(os.environ['QUOIT_BOOT_SOCKET'], flush=True)\n"
+                "sys.stdin.readline()\n"
+                "sys.exit(subprocess.run(sys.argv[1:]).returncode)")
+        job = self.start("-n", 1, sys.executable, "-c", come, GREET, stdin=subprocess.PIPE)
+        name = job.stdout.readline().decode().strip()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as stranger:
+            stranger.connect("\0" + name)
+            self.assertEqual(stranger.recv(4096), b"")
+        out, err = job.communicate(b"\n", timeout=scenario.LIMIT_S)
+        self.assertEqual((job.returncode, out, err), (0, b"hello from PE 0 of 1\n", b""))
+        garbage = come.replace("s.close()", "s.send(b'x' * 100)\nos._exit(0)")
+        result = self.run_job("-n", 1, sys.executable, "-c", garbage, GREET)
+        self.assertEqual(result.status, 1, result)
+        self.assertIn("[Q0214]", result.err)
 
     def test_two_programs_in_turn(self):
         result = self.run_job("-n", 2, "sh", "-c", f"'{GREET}' && '{GREET}'")
