@@ -37,21 +37,27 @@ static struct pe *pe_of(struct job *job, int fd)
 }
 
 /* The program sends HELLO: from now on this is the PE's socket. */
+void attach_drain(struct pe *pe)
+{
+    char byte;
+    struct job *job = pe->job;
+    if (pe->second.fd < 0)
+        return;
+    if (recv(pe->second.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0 || pe->phase != PE_STARTED) {
+        loop_close(&job->loop, &pe->second);
+        return;
+    }
+    int fd = pe->second.fd;
+    loop_pause(&job->loop, &pe->second);
+    pe->second.fd = -1;
+    loop_close(&job->loop, &pe->socket);
+    service_watch(pe, fd);
+}
+
 static void second_ready(struct watch *watch, uint32_t events)
 {
     (void)events;
-    char byte;
-    struct pe *pe = watch->owner;
-    struct job *job = pe->job;
-    if (recv(watch->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0 || pe->phase != PE_STARTED) {
-        loop_close(&job->loop, watch);
-        return;
-    }
-    int fd = watch->fd;
-    loop_pause(&job->loop, watch);
-    watch->fd = -1;
-    loop_close(&job->loop, &pe->socket);
-    service_watch(pe, fd);
+    attach_drain(watch->owner);
 }
 
 static void attach(struct job *job, int fd)

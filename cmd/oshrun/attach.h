@@ -13,6 +13,8 @@
 /* Listens, in this network namespace and in those of the hosts of --ring. Without it PEs have the descriptor alone, so
  * nothing is fatal. */
 void attach_open(struct job *job);
+/* Before the end of a PE is judged: if its program has attached and sent something, that is the PE's socket. */
+void attach_drain(struct pe *pe);
 /* The name, which QUOIT_BOOT_SOCKET gives the PEs; "": there is none. */
 const char *attach_name(const struct job *job);
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -329,6 +330,26 @@ static int serve_oshrun(struct job *job, struct plan *plan, const struct agent_s
     return 0;
 }
 
+/* What the user preloads is meant for the program: it would have threads in oshrun, which take signals that oshrun
+ * waits for, and descriptors. This program begins anew without it, and the PEs get it (spawn.c). */
+static void leave_tools(char **argv)
+{
+    static const char *const names[] = {"LD_PRELOAD", "LD_AUDIT"};
+    bool has_some = false;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char kept[32];
+        const char *value = getenv(names[i]);
+        snprintf(kept, sizeof kept, SPAWN_KEPT_PREFIX "%s", names[i]);
+        if (!value || !value[0] || getenv(kept)) /* else it has begun anew already */
+            continue;
+        has_some = true;
+        setenv(kept, value, 1);
+        unsetenv(names[i]);
+    }
+    if (has_some && execv("/proc/self/exe", argv) != 0)
+        execv((const char *)(uintptr_t)getauxval(AT_EXECFN), argv); /* without /proc */
+}
+
 int main(int argc, char **argv)
 {
     extern char **environ;
@@ -337,6 +358,7 @@ int main(int argc, char **argv)
     static struct agent_start agent;
     int status = PLAN_GO_ON, own_argc = argc;
     char **own_argv = argv;
+    leave_tools(argv);
     quoit_fill_standard_descriptors();
     quoit_log_setup(QUOIT_LOG_WARN, "oshrun");
     raise_file_limit(&job); /* a network of many hosts has many connections */

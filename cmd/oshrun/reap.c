@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "attach.h"
 #include "end.h"
 #include "hosts.h"
 #include "service.h"
@@ -47,6 +48,7 @@ static void pe_ended(struct job *job, struct pe *pe, int wait_status)
     pe->wait_status = wait_status;
     pe->pid = 0;
     job->alive_count--;
+    attach_drain(pe);
     service_drain(pe); /* its last messages come before its end */
     if (job->role == ROLE_AGENT) {
         const struct reap_ended ended = {.wait_status = wait_status, .exec_error = job->exec_errors[pe->index]};

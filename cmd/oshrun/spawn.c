@@ -73,13 +73,15 @@ static char **make_environment(const struct job *job, const struct plan_program 
     pass_options(job, own + 1, (char *)(made + count));
     char **const lists[] = {own, program->exports, job->environment};
     for (size_t list = 0; list < 3; list++) /* the first list wins */
-        for (char **entry = lists[list]; entry && *entry; entry++) {
-            size_t name_bytes = strcspn(*entry, "=") + 1;
-            bool is_there = strncmp(*entry, QUOIT_BOOT_FD_VARIABLE "=", name_bytes) == 0;
+        for (char **given = lists[list]; given && *given; given++) {
+            bool is_kept = strncmp(*given, SPAWN_KEPT_PREFIX, strlen(SPAWN_KEPT_PREFIX)) == 0;
+            char *entry = *given + (is_kept ? strlen(SPAWN_KEPT_PREFIX) : 0);
+            size_t name_bytes = strcspn(entry, "=") + 1;
+            bool is_there = strncmp(entry, QUOIT_BOOT_FD_VARIABLE "=", name_bytes) == 0;
             for (size_t i = 0; i < used && !is_there && list > 0; i++)
-                is_there = strncmp(made[i], *entry, name_bytes) == 0;
+                is_there = strncmp(made[i], entry, name_bytes) == 0;
             if (!is_there)
-                made[used++] = *entry;
+                made[used++] = entry;
         }
     return made;
 }

@@ -5,6 +5,9 @@
 
 #include "job.h"
 
+/* Before the name of a variable that is for the PEs, and not for oshrun. */
+#define SPAWN_KEPT_PREFIX "QUOIT_OF_PES_"
+
 /* What begins each line of a PE's output; malloc'd. */
 char *spawn_tag(const struct job *job, const struct pe *pe);
 /* Between fork and exec: limits, signals and mask as the program that the user started would have found them. */

@@ -453,7 +453,8 @@ static const char *nearest_variable(const char *name)
 void quoit_options_unknown(char *const *environment, void (*found)(void *arg, const char *text), void *arg)
 {
     /* Variables that the launcher sets for its PEs are known too. */
-    static const char *const inner[] = {"QUOIT_BOOT_FD", "QUOIT_BOOT_SOCKET", "QUOIT_JOINED", NULL};
+    static const char *const inner[] = {"QUOIT_BOOT_FD",           "QUOIT_BOOT_SOCKET", "QUOIT_OF_PES_LD_AUDIT",
+                                        "QUOIT_OF_PES_LD_PRELOAD", "QUOIT_JOINED",      NULL};
     for (; *environment; environment++) {
         if (strncmp(*environment, "SHMEM_", 6) != 0 && strncmp(*environment, "QUOIT_", 6) != 0 &&
             strncmp(*environment, "SMA_", 4) != 0)

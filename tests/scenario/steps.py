@@ -163,16 +163,17 @@ class Short(Steps):
             self.check_stop(shape, step)
 
     def test_preloaded_tool(self):
-        """One that owns the lowest descriptors and a thread, in oshrun and in the PEs; not in the proxies."""
-        for shape in ("one host", "ring", "network"):
+        """One that owns the lowest descriptors and a thread: it is in the PEs, and neither in oshrun nor in the proxies."""
+        for shape in ("one host", "ring", "network", "machines"):
             with self.subTest(shape=shape):
                 words, _, count = self.words(shape, "none", "none")
                 result = self.run_job(*words, env={"LD_PRELOAD": TOOL})
                 self.assertEqual((result.status, sorted(result.out.split("\n")[:-1])), (0, greetings(count)), result)
-        job = self.start(*SHAPES["network"], "-n", COUNT, GREET, env={"LD_PRELOAD": TOOL, "TEST_STEP": "proxy1.ready=stop"})
-        victim = self.wait_for_stop("proxy1.ready")
-        with open(f"/proc/{victim}/maps") as file:
-            self.assertNotIn("libscenario_tool", file.read())
+        job = self.start(*SHAPES["network"], "-n", COUNT, GREET, env={"LD_PRELOAD": TOOL, "TEST_STEP": "proxy1.start=stop"})
+        victim = self.wait_for_stop("proxy1.start")
+        for pid in (victim, *self.pids_of("quoit-job", "quoit-guard", "oshrun")):
+            with open(f"/proc/{pid}/maps") as file:
+                self.assertNotIn("libscenario_tool", file.read())
         with open(f"/proc/{self.pids_of('scenario_greet')[0]}/maps") as file:
             self.assertIn("libscenario_tool", file.read())
         self.assertLessEqual({int(fd) for fd in os.listdir(f"/proc/{victim}/fd")}, set(range(64)))
