@@ -340,10 +340,12 @@ static int serve_agent(struct quoit_proxy_message *start, int memory_fd)
 {
     struct serve serve = {.lock = PTHREAD_MUTEX_INITIALIZER};
     pthread_t thread;
-    if (!leave_parent() || !open_host(&serve, start, memory_fd))
+    if (!leave_parent())
         return 1;
+    say_alive(); /* so that the agent can kill it */
     quoit_step("proxy", start->body.start.host, "start");
-    say_alive();
+    if (!open_host(&serve, start, memory_fd))
+        return 1;
     struct quoit_lane_network network = proxy_network(start);
     network.exchange = exchange;
     network.on_lost = on_lost;

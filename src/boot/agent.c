@@ -190,6 +190,20 @@ static void kill_the_rest(struct agent *agent)
     }
 }
 
+/* The proxy ends when it has passed the end on to other hosts, or as its socket closes. One that hangs or is stopped
+ * does not, and nobody else would end it. */
+static void end_proxy(const struct agent *agent)
+{
+    struct quoit_proxy_message message;
+    struct pollfd proxy = {.fd = agent->proxy_fd, .events = POLLIN};
+    uint64_t until_ns = quoit_clock_now_ns() + 2 * OBEY_NS;
+    bool has_ended = agent->proxy_pid <= 0;
+    while (!has_ended && quoit_clock_now_ns() < until_ns)
+        has_ended = poll(&proxy, 1, SOON_MS) > 0 && recv(agent->proxy_fd, &message, sizeof message, MSG_DONTWAIT) <= 0;
+    if (!has_ended)
+        kill(agent->proxy_pid, SIGKILL);
+}
+
 /* Ends all PEs, this one last. The reason has been reported. */
 __attribute__((noreturn)) static void finish(struct agent *agent, int status, uint64_t grace_ns)
 {
@@ -205,6 +219,8 @@ __attribute__((noreturn)) static void finish(struct agent *agent, int status, ui
             say(agent->connections[i].fd, &message, -1);
     if (!wait_for_ends(agent, quoit_clock_now_ns() + OBEY_NS))
         kill_the_rest(agent);
+    if (agent->proxy_fd >= 0)
+        end_proxy(agent);
     if (!agent->is_going) /* only the launcher can end PEs that have not connected */
         agent->exchange.ops->abort(&agent->exchange, status, "the job could not start");
     _exit(status);

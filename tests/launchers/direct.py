@@ -99,6 +99,20 @@ class Pmi(Namespaces, scenario.Case):
             self.assertEqual((statuses, err), ([0] * len(hosts), ""), out)
             self.assertEqual(lines(out), greetings(len(hosts)))
 
+    def test_proxies_at_each_step(self):
+        """The proxy of a host dies, or hangs, at a step of the start (base/step.h): a line names its host, or the one that has
+        waited for it."""
+        for action, words in (("kill", r"the proxy of host \S+ ended; .*Q0315|for another host to join .*Q0221|was lost: .*Q0315"),
+                              ("hang", r"the proxy of host \S+ .*in shmem_init, .*Q0238|for another host to join .*Q0221")):
+            for step in ("start", "contact", "ready"):
+                if (action, step) == ("hang", "ready"):
+                    continue  # its host has an address, and hears of nobody that is late
+                with self.subTest(action=action, step=step):
+                    _, statuses, _, err = self.launch((0, 1), GREET, env={"TEST_STEP": f"proxy1.{step}={action}",
+                                                                         "QUOIT_LINK_TIMEOUT": "2s"})
+                    self.assertTrue(all(statuses), err)
+                    self.assertRegex(err, words)
+
     def test_greeting(self):
         self.check_greetings((1, 0, 1, 0), 2)
 

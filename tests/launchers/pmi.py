@@ -182,6 +182,49 @@ class Pmi(scenario.Case):
         self.assertEqual(statuses, [1, -9, -9], err)
         self.assertLess(server.seconds, scenario.LATE_S)
 
+    def at_step(self, rank, step, action, **how):
+        """Three PEs, one of which does that at a step of its start or end (base/step.h)."""
+        if subprocess.run([GREET], env={**os.environ, "TEST_STEP": "pe.hello=kill"}, check=False).returncode != -signal.SIGKILL:
+            self.skipTest("the library was built without steps for tests (QUOIT_TEST_DRIVERS)")
+        commands = [[GREET]] * 3
+        commands[rank] = ["env", f"TEST_STEP=pe.{step}={action}", GREET]
+        return self.launch(*commands, **how)
+
+    def test_killed_at_each_step(self):
+        """All end, whichever dies; before GO the agent names it, unless it was the agent. After the last barrier the others may
+        have ended with success."""
+        for rank in (0, 2):
+            for step in ("layout", "ready", "go", "leaving", "finalized", "end"):
+                with self.subTest(rank=rank, step=step):
+                    _, statuses, _, err = self.at_step(rank, step, "kill", env={"QUOIT_LINK_TIMEOUT": "1h"})
+                    self.assertEqual(statuses[rank], -9, err)
+                    others = statuses[:rank] + statuses[rank + 1:]
+                    if step != "finalized":
+                        self.assertEqual([status != 0 for status in others], [step != "end"] * 2, err)
+                    if rank and step in ("layout", "ready"):
+                        self.assertRegex(err, r"PE 2 ended during shmem_init.*\[Q0312\]")
+                    self.assert_nothing_left()
+
+    def test_hangs_at_start(self):
+        _, statuses, _, err = self.at_step(2, "layout", "hang", env={"QUOIT_LINK_TIMEOUT": "1s"})
+        self.assertTrue(all(statuses), err)
+        self.assertRegex(err, r"quoit: still waiting for PE 2 \(process \d+\) in shmem_init, after \d+ s: it sleeps \[Q0237\]")
+        self.assertRegex(err, r"quoit: PE 2 \(process \d+\) in shmem_init, after \d+ s: it could run, .*\[Q0238\]")
+
+    def test_stopped_at_start(self):
+        """It is reported, and the job goes on with it."""
+        for rank, step in ((2, "layout"), (1, "ready")):
+            def act(server, rank=rank):
+                pid = server.processes[rank].pid
+                if scenario.has_output(server.processes[0].stderr) and scenario.state_of(pid) == "T":
+                    os.kill(pid, signal.SIGCONT)
+
+            _, statuses, out, err = self.at_step(rank, step, "stop", each_step=act, env={"QUOIT_LINK_TIMEOUT": "1s"})
+            self.assertEqual(statuses, [0] * 3, err)
+            self.assertEqual(len(out.split("\n")), 4, out)
+            self.assertRegex(err, rf"still waiting for PE {rank} \(process \d+\) in shmem_init, after \d+ s: it is stopped")
+            self.assertNotIn("Q0238", err)
+
     def test_killed_lowest_pe(self):
         """Launchers name the process that they see end first: all others go on for a while, whichever of them reports."""
         killed_at, ended_at = [], []
