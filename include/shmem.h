@@ -112,7 +112,10 @@ extern "C" {
 /* --- Set-up, exit and query (9.1), thread support (9.2) --------------------------------------------------------------
  * init returns once every PE of the job has called it. Calls nest: the library ends with the finalize that matches the
  * first init. A return from main, or exit(0), finalizes implicitly. global_exit ends the whole job with `status`, from
- * any PE, and does not return. init_thread stores the level that it provides in *provided and returns 0. */
+ * any PE and any thread, and does not return: the other PEs are ended where they are, without their exit handlers; the
+ * calling process ends as by exit(status), with its handlers, destructors of static objects and streams, for which it
+ * has 30 s. In an exit handler finalize and free return at once, and what waits for other PEs waits until then.
+ * init_thread stores the level that it provides in *provided and returns 0. */
 QUOIT_ROUTINE(void, init, (void))
 QUOIT_ROUTINE(int, init_thread, (int requested, int *provided))
 QUOIT_ROUTINE(void, query_thread, (int *provided))

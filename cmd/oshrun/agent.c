@@ -90,6 +90,8 @@ static void take_signal(struct job *job, uint32_t whom, int number)
         hosts_kill_proxy(job, job->own_host);
     else if (whom == TALK_TO_PROGRAMS)
         end_signal_programs(job, number);
+    else if (whom == TALK_TO_OTHERS)
+        service_kill_others(job);
     else
         end_signal_all(job, number);
 }

@@ -25,15 +25,28 @@
 #define UNSTOPPED_BYTES    (256 + UNSTOPPED_TOLD_MAX * (HOSTS_NAME_BYTES + 16))
 
 /* A group id is not reused before its leader is reaped. */
+void end_signal(const struct pe *pe, int signal_number)
+{
+    if (pe->pid && kill(-pe->pid, signal_number) != 0)
+        kill(pe->pid, signal_number); /* it has not created its group yet */
+}
+
+void end_kill_others(struct job *job)
+{
+    const int32_t number = SIGKILL;
+    hosts_say_all(job, TALK_SIGNAL, TALK_TO_OTHERS, &number, sizeof number);
+    for (uint32_t i = 0; i < job->plan->pe_count; i++)
+        if (!job->pes[i].is_exiting)
+            end_signal(&job->pes[i], number);
+}
+
 void end_signal_all_but(struct job *job, pid_t spared, int signal_number)
 {
     const int32_t number = signal_number;
     hosts_say_all(job, TALK_SIGNAL, TALK_TO_GROUPS, &number, sizeof number);
-    for (uint32_t i = 0; i < job->plan->pe_count; i++) {
-        pid_t pid = job->pes[i].pid;
-        if (pid && pid != spared && kill(-pid, signal_number) != 0)
-            kill(pid, signal_number); /* it has not created its group yet */
-    }
+    for (uint32_t i = 0; i < job->plan->pe_count; i++)
+        if (job->pes[i].pid != spared)
+            end_signal(&job->pes[i], signal_number);
 }
 
 void end_signal_all(struct job *job, int signal_number)
@@ -44,8 +57,8 @@ void end_signal_all(struct job *job, int signal_number)
 /* To the program of a PE, not to a shell or debugger around it. */
 static void signal_program(const struct pe *pe, int signal_number)
 {
-    if (pe->program_fd >= 0)
-        syscall(SYS_pidfd_send_signal, pe->program_fd, signal_number, NULL, 0);
+    if (pe->program.fd >= 0)
+        syscall(SYS_pidfd_send_signal, pe->program.fd, signal_number, NULL, 0);
     else if (pe->pid)
         kill(pe->pid, signal_number);
 }

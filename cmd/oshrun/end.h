@@ -11,7 +11,10 @@ void end_begin(struct job *job, enum end_reason reason, int status, uint32_t cul
 void end_as_told(struct job *job, bool asks_where);
 /* Another PE reports the same: the grace period restarts, as long as everything ends within a second. */
 void end_prolong(struct job *job, uint64_t grace_ns);
-/* Signals the process group of each PE. */
+/* Kills the PEs that are not in shmem_global_exit. */
+void end_kill_others(struct job *job);
+/* Signals the process group of a PE of this machine; of each PE. */
+void end_signal(const struct pe *pe, int signal_number);
 void end_signal_all(struct job *job, int signal_number);
 /* The same, but for the PE of this process; 0: none. */
 void end_signal_all_but(struct job *job, pid_t spared, int signal_number);

@@ -74,7 +74,7 @@ struct pe {
     pid_t pid; /* the process started by oshrun; also its process group. 0 after it was reaped */
     pid_t
         program_pid; /* the sender of HELLO, as identified by the kernel: the same process, or a descendant. 0 before */
-    int program_fd;  /* pidfd of program_pid; -1: none */
+    struct watch program; /* pidfd of program_pid, if it is not pid; watched once is_exiting. -1: none */
     struct watch socket; /* oshrun's end of the boot socket */
     struct watch second; /* of a program that has attached (attach.h), until its HELLO; fd -1: none */
     enum pe_phase phase;
@@ -86,6 +86,7 @@ struct pe {
     char *executable;    /* of program_pid, for symbolizing addresses; NULL before HELLO */
     char *abort_text;    /* its message when it ended the job; NULL: none */
     bool has_left_abort; /* of an agent: the ABORT in the PE's record was passed on */
+    bool is_exiting;     /* runs its exit handlers after shmem_global_exit */
     uint64_t abort_from; /* and the address of that call in its program; 0: unknown */
     char *tag;
     struct seen seen;

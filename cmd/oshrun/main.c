@@ -223,7 +223,7 @@ static bool open_job(struct job *job, const struct plan *plan, char **environmen
         job->pes[i].host = quoit_job_config_host_of_pe(&job->config, i);
         job->pes[i].socket.fd = -1;
         job->pes[i].second.fd = -1;
-        job->pes[i].program_fd = -1;
+        job->pes[i].program.fd = -1;
     }
     for (uint32_t i = 0; i < plan->host_count; i++)
         job->hosts[i] = (struct host){

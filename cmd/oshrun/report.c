@@ -277,6 +277,23 @@ static void tell_failed_pe(FILE *out, const struct job *job)
     tell_others(out, job, pe->index, false);
 }
 
+/* The status is what shmem_global_exit was given; an exit handler that went wrong after that is reported all the same.
+ */
+static void tell_exit(FILE *out, const struct job *job)
+{
+    const struct pe *pe = &job->pes[job->end.culprit];
+    const struct quoit_crash_record *crash = crash_of(job, pe->index);
+    char host[HOSTS_NAME_BYTES];
+    if (job->notes && job->notes[pe->index].is_alive) {
+        tell(out, "Q0127",
+             "PE %u on %s did not end after shmem_global_exit, stopped by a signal perhaps, and was killed", pe->index,
+             hosts_name(job, pe->host, host));
+    } else if (WIFSIGNALED(pe->wait_status)) {
+        tell_signal(out, job, pe, WTERMSIG(pe->wait_status), crash);
+        fprintf(out, "  in its exit handlers, after shmem_global_exit; status %d\n", job->end.status);
+    }
+}
+
 static void tell_dead_proxy(FILE *out, const struct host *host)
 {
     int status = host->proxy_wait_status;
@@ -534,6 +551,8 @@ static void tell_reason(FILE *out, const struct job *job)
         tell_others(out, job, end->culprit, false);
         break;
     case END_GLOBAL_EXIT:
+        tell_exit(out, job);
+        break;
     case END_GUARD_GONE:
     case END_TOLD:
         break;

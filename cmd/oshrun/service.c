@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 
 #include "base/log.h"
 #include "base/step.h"
+#include "boot/exit.h"
 #include "boot/version.h"
 #include "children.h"
 #include "end.h"
@@ -23,7 +25,24 @@
 #include "hosts.h"
 #include "network.h"
 
-#define ABORT_GRACE_NS 200000000u /* for the same message from other PEs, and for their output */
+#define ABORT_GRACE_NS 200000000u  /* for the same message from other PEs, and for their output */
+#define EXIT_MARGIN_NS 5000000000u /* after the limit of a PE's exit handlers, which it keeps itself */
+
+/* After shmem_global_exit: what is left is a shell or a debugger around the program. */
+static void program_ended(struct watch *watch, uint32_t events)
+{
+    const struct pe *pe = watch->owner;
+    (void)events;
+    end_signal(pe, SIGKILL);
+    loop_close(&pe->job->loop, watch);
+}
+
+static void mark_exiting(struct pe *pe)
+{
+    pe->is_exiting = true;
+    if (pe->program.fd >= 0)
+        loop_add(&pe->job->loop, &pe->program);
+}
 
 /* A PE's messages are not trusted: the kernel identifies the sender of HELLO, and only a descendant is ever signalled,
  * through a pidfd, so a reused pid is never signalled. */
@@ -35,7 +54,7 @@ static void learn_program(struct pe *pe, pid_t sender)
     int fd = (int)syscall(SYS_pidfd_open, sender, 0);
     if (fd >= 0 && children_include(sender)) {
         pe->program_pid = sender;
-        pe->program_fd = fd;
+        pe->program = (struct watch){.fd = fd, .events = EPOLLIN, .ready = program_ended, .owner = pe};
     } else if (fd >= 0) {
         close(fd);
     }
@@ -63,6 +82,17 @@ static void take_hello(struct pe *pe, const struct quoit_boot_message *message, 
     job->hello_count++;
 }
 
+/* The caller runs its exit handlers, and ends by itself; this limit is for one that was stopped. */
+static void take_exit(struct pe *pe, int status)
+{
+    struct job *job = pe->job;
+    bool is_first = job->end.phase == ENDING_NOT;
+    mark_exiting(pe);
+    end_begin(job, END_GLOBAL_EXIT, status, pe->index, QUOIT_EXIT_LIMIT_NS + EXIT_MARGIN_NS);
+    if (is_first)
+        service_kill_others(job);
+}
+
 static void take_abort(struct pe *pe, const struct quoit_boot_message *message)
 {
     char text[QUOIT_BOOT_TEXT_BYTES];
@@ -77,7 +107,7 @@ static void take_abort(struct pe *pe, const struct quoit_boot_message *message)
     else if (text[0])
         end_begin(pe->job, END_ABORTED, status, pe->index, ABORT_GRACE_NS);
     else
-        end_begin(pe->job, END_GLOBAL_EXIT, status, pe->index, 0);
+        take_exit(pe, status);
 }
 
 static void take_leaving(struct pe *pe, uint64_t meeting_count)
@@ -107,6 +137,8 @@ static void follow(struct pe *pe, const struct quoit_boot_message *message, pid_
         pe->is_leaving = true;
     else if (message->kind == QUOIT_BOOT_FINALIZED)
         pe->phase = PE_FINALIZED;
+    else if (message->kind == QUOIT_BOOT_ABORT && !message->body.abort.text[0])
+        mark_exiting(pe);
 }
 
 /* To oshrun, with what only this machine knows when a PE joins. */
@@ -278,6 +310,13 @@ void service_drain(struct pe *pe)
 {
     drain_socket(pe);
     read_word(pe);
+}
+
+void service_kill_others(struct job *job)
+{
+    for (uint32_t i = 0; i < job->plan->pe_count; i++)
+        drain_socket(&job->pes[i]); /* which says who else is in shmem_global_exit */
+    end_kill_others(job);
 }
 
 static void socket_ready(struct watch *watch, uint32_t events)

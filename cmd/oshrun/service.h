@@ -17,6 +17,8 @@ struct service_passed {
 void service_watch(struct pe *pe, int socket_fd);
 /* Takes all pending messages of a PE, before its end is judged. */
 void service_drain(struct pe *pe);
+/* On shmem_global_exit: kills all PEs but those that called it. */
+void service_kill_others(struct job *job);
 /* Of the head: takes what an agent passed on; of an agent: gives a PE what the head said, with the memory. */
 void service_hear(struct pe *pe, const struct service_passed *passed);
 void service_pass(struct pe *pe, const struct quoit_boot_message *message);

@@ -59,6 +59,7 @@
 #define TALK_TO_GROUPS     0u
 #define TALK_TO_PROGRAMS   1u
 #define TALK_TO_PROXY      2u
+#define TALK_TO_OTHERS     3u /* groups of PEs that are not in shmem_global_exit */
 #define TALK_PROBLEM_BYTES 256
 /* In the place of the host: all that are below. */
 #define TALK_TO_ALL UINT32_MAX

@@ -4,6 +4,7 @@
 #include "boot/apart.h"
 #include "boot/await.h"
 #include "boot/ended.h"
+#include "boot/exit.h"
 #include "boot/heap_default.h"
 #include "boot/launcher.h"
 #include "boot/protocol.h"
@@ -59,6 +60,7 @@ struct member {
 };
 
 struct agent {
+    const struct quoit_boot *pe; /* of this process */
     struct quoit_exchange exchange;
     struct quoit_boot host; /* layout, and the memory as far as the records */
     const struct quoit_hosts *hosts;
@@ -223,6 +225,7 @@ __attribute__((noreturn)) static void finish(struct agent *agent, int status, ui
         end_proxy(agent);
     if (!agent->is_going) /* only the launcher can end PEs that have not connected */
         agent->exchange.ops->abort(&agent->exchange, status, "the job could not start");
+    (void)quoit_exit_has_begun(agent->pe); /* then its exit handlers end it */
     _exit(status);
 }
 
@@ -775,6 +778,7 @@ enum quoit_status quoit_agent_start(const struct quoit_agent_config *config)
         quoit_say("no memory for the records of %u PEs [Q0312]", boot->exchange.size);
         return QUOIT_NO_MEMORY;
     }
+    agent->pe = boot;
     agent->exchange = boot->exchange;
     agent->hosts = config->hosts;
     agent->host_index = config->host;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "boot/boot.h"
+#include "boot/exit.h"
 #include "boot/launcher.h"
 #include "boot/place.h"
 #include "base/log.h"
@@ -141,7 +142,10 @@ void quoit_boot_abort(struct quoit_boot *boot, int status, const char *text)
 
 void quoit_boot_abort_from(struct quoit_boot *boot, int status, const char *text, uint64_t from)
 {
-    if (boot->ops && boot->ops->abort(boot, status, text, from))
+    bool is_exiting = quoit_exit_has_begun(boot); /* then the launcher has its reason */
+    if (is_exiting)
+        status = boot->exit_status;
+    else if (boot->ops && boot->ops->abort(boot, status, text, from))
         _exit(status);
     if (text[0])
         quoit_say("%s", text);

@@ -47,6 +47,8 @@ struct quoit_boot {
     const struct quoit_port_driver *driver;            /* NULL: one host */
     struct quoit_port_endpoint ends[QUOIT_SIDE_COUNT]; /* of this host's ports */
     _Atomic bool has_records;                          /* the watching thread may read the memory */
+    _Atomic int32_t exiting_thread;                    /* the one in quoit_exit_job; 0: none */
+    int exit_status;                                   /* its status */
 };
 
 /* Whether oshrun has started this process, and has checked the environment for the whole job. */

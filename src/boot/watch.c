@@ -3,6 +3,7 @@
 #include "boot/agent.h"
 #include "boot/apart.h"
 #include "boot/ended.h"
+#include "boot/exit.h"
 #include "boot/protocol.h"
 #include "base/log.h"
 #include "env/clock.h"
@@ -39,7 +40,7 @@ static int open_process(int fd)
  * first. */
 static void agent_gone(struct quoit_boot *boot, int lowest_fd)
 {
-    if (!atomic_load(&boot->has_records))
+    if (!atomic_load(&boot->has_records) || quoit_exit_has_begun(boot))
         return;
     struct quoit_host_header *header = boot->memory;
     struct quoit_pe_shared *own = quoit_memory_pe(&boot->layout, boot->memory, boot->pe - boot->layout.first_pe);
@@ -71,7 +72,8 @@ static void run(void *arg)
             continue;
         if (n <= 0)
             break;
-        if (n == (ssize_t)sizeof message && message.magic == QUOIT_BOOT_MAGIC && message.kind == QUOIT_BOOT_END)
+        if (n == (ssize_t)sizeof message && message.magic == QUOIT_BOOT_MAGIC && message.kind == QUOIT_BOOT_END &&
+            !quoit_exit_has_begun(boot))
             _exit(message.body.end.status);
     }
     agent_gone(boot, lowest_fd);

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "boot/crash.h"
+#include "boot/exit.h"
 #include "boot/hosts.h"
 #include "boot/info.h"
 #include "env/map.h"
@@ -296,7 +297,8 @@ static void print_if_asked(const struct quoit_options *options)
  * which the launcher sees, or is told. A forked child is not a PE. */
 static void at_exit(int status, void *arg)
 {
-    if (quoit_job.state != QUOIT_JOB_RUNNING || getpid() != (pid_t)(intptr_t)arg)
+    if (quoit_job.state != QUOIT_JOB_RUNNING || getpid() != (pid_t)(intptr_t)arg ||
+        quoit_exit_has_begun(&quoit_job.boot))
         return;
     if (status != 0) {
         quoit_boot_exiting(&quoit_job.boot, status);
@@ -509,7 +511,7 @@ QUOIT_API(void, finalize, (void))
     QUOIT_JOB_ENTER("shmem_finalize");
     if (quoit_job.state == QUOIT_JOB_NEW)
         quoit_wrong_state("shmem_finalize");
-    if (quoit_job.state != QUOIT_JOB_RUNNING)
+    if (quoit_job.state != QUOIT_JOB_RUNNING || quoit_exit_has_begun(&quoit_job.boot))
         return;
     QUOIT_JOB_ENTER("shmem_finalize");
     if (--quoit_job.init_count == 0)
@@ -525,14 +527,5 @@ QUOIT_API(void, query_initialized, (int *initialized))
 
 QUOIT_API(void, global_exit, (int status))
 {
-    if (ftrylockfile(stdin) == 0) {
-        fflush(NULL);
-        funlockfile(stdin);
-    } else { /* a thread reads it, and flushing all streams would wait for that */
-        fflush(stdout);
-        fflush(stderr);
-    }
-    if (quoit_job.state == QUOIT_JOB_NEW)
-        _exit(status);
-    quoit_boot_abort(&quoit_job.boot, status, "");
+    quoit_exit_job(&quoit_job.boot, status);
 }

@@ -46,7 +46,7 @@ static void open_rig(struct rig *rig)
         int ends[2];
         must(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
         must(setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &(int){1}, sizeof(int)) == 0);
-        rig->pes[i] = (struct pe){.job = &rig->job, .index = i, .program_fd = -1};
+        rig->pes[i] = (struct pe){.job = &rig->job, .index = i, .program.fd = -1};
         rig->peers[i] = ends[1];
         service_watch(&rig->pes[i], ends[0]);
     }
@@ -59,8 +59,8 @@ static void close_rig(struct rig *rig)
         close(rig->peers[i]);
         free(rig->pes[i].executable);
         free(rig->pes[i].abort_text);
-        if (rig->pes[i].program_fd >= 0)
-            close(rig->pes[i].program_fd);
+        if (rig->pes[i].program.fd >= 0)
+            close(rig->pes[i].program.fd);
     }
     if (rig->host.front)
         munmap(rig->host.front, rig->host.layout.channels);
@@ -78,7 +78,7 @@ static void check(const struct rig *rig)
         const struct pe *pe = &rig->pes[i];
         hello_count += pe->phase != PE_STARTED;
         leaving_count += pe->is_leaving;
-        must(pe->pid == 0 && pe->program_pid == 0 && pe->program_fd < 0); /* no process could be signalled */
+        must(pe->pid == 0 && pe->program_pid == 0 && pe->program.fd < 0); /* no process could be signalled */
         must(!pe->abort_text || strlen(pe->abort_text) < QUOIT_BOOT_TEXT_BYTES);
         must(pe->phase < PE_RUNNING || job->is_going || pe->phase == PE_READY);
     }
