@@ -72,6 +72,15 @@ static void *map_whole(int fd, const char *what, uint64_t min_bytes, int protect
     return base;
 }
 
+static void remember_file(struct quoit_emulated_port *port, int fd)
+{
+    struct stat file = {0};
+    (void)!fstat(fd, &file); /* the file has just been mapped */
+    port->peer_memory_fd = fd;
+    port->peer_device = file.st_dev;
+    port->peer_inode = file.st_ino;
+}
+
 static bool is_slow(const struct quoit_port_knobs *knobs)
 {
     return knobs->rate_bytes_per_s != 0 || knobs->write_latency_ns != 0 || knobs->doorbell_latency_ns != 0;
@@ -111,6 +120,7 @@ static enum quoit_status emulated_open(const struct quoit_port_config *config, s
         map_whole(config->endpoint->fds[FD_PEER_MEMORY], "peer's memory", 1, PROT_NONE, &port->peer_memory_bytes);
     if (port->peer_memory == NULL)
         goto unmap_link;
+    remember_file(port, config->endpoint->fds[FD_PEER_MEMORY]);
     if (fd_count == FD_COUNT)
         port->wire = map_whole(config->endpoint->fds[FD_WIRE], "wire", QUOIT_EMULATED_LINK_BYTES,
                                PROT_READ | PROT_WRITE, &port->wire_bytes);

@@ -16,6 +16,7 @@
 
 #include <pthread.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "port/emulated/registers.h"
 
@@ -26,6 +27,7 @@ struct quoit_emulated_view {
     _Atomic uint64_t key;
     _Atomic uint64_t address; /* in this process; 0 with 0 bytes */
     _Atomic uint64_t second;  /* bytes of a window; stride << 32 | count of a vector */
+    uint64_t open_bytes;      /* from `address` on, that are accessible */
 };
 
 /* The contents of a view. */
@@ -56,6 +58,9 @@ struct quoit_emulated_port {
     struct quoit_emulated_side *peer;
     char *peer_memory;
     uint64_t peer_memory_bytes;
+    int peer_memory_fd; /* the caller's, who may close it; */
+    dev_t peer_device;  /* then its number is another file's */
+    ino_t peer_inode;
     uint32_t side;
     struct quoit_emulated_wire *wire; /* in common with other shares; NULL: that of `own` */
     uint64_t wire_bytes;

@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "env/map.h"
 
 void quoit_emulated_pair_set(struct quoit_emulated_pair *pair, uint32_t outage_count, uint64_t first, uint64_t second)
 {
@@ -32,6 +34,21 @@ bool quoit_emulated_pair_get(const struct quoit_emulated_pair *pair, uint64_t *c
     return false;
 }
 
+/* Makes whole pages of the peer's memory accessible, by mmap: Valgrind's memcheck looks at each byte of what mprotect
+ * makes accessible, and takes minutes. mprotect does it where the program has closed the file. */
+static bool open_pages(const struct quoit_emulated_port *port, uint64_t start, uint64_t bytes)
+{
+    struct stat file;
+    char *at = port->peer_memory + start;
+    if (fstat(port->peer_memory_fd, &file) != 0 || file.st_dev != port->peer_device || file.st_ino != port->peer_inode)
+        return mprotect(at, bytes, PROT_READ | PROT_WRITE) == 0;
+    if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, port->peer_memory_fd,
+             (off_t)start) == MAP_FAILED)
+        return false;
+    quoit_map_leave_out(at, bytes);
+    return true;
+}
+
 /* Makes peer memory [offset, offset + bytes) accessible; NULL if the peer has no such memory. */
 static char *grant(struct quoit_emulated_port *port, uint64_t offset, uint64_t bytes)
 {
@@ -42,12 +59,24 @@ static char *grant(struct quoit_emulated_port *port, uint64_t offset, uint64_t b
     }
     uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t start = offset & ~(page_bytes - 1);
-    if (mprotect(port->peer_memory + start, offset + bytes - start, PROT_READ | PROT_WRITE) != 0) {
-        quoit_log(QUOIT_LOG_ERROR, "emulated port: mprotect of offset %llu bytes %llu: %s", (unsigned long long)offset,
+    if (!open_pages(port, start, offset + bytes - start)) {
+        quoit_log(QUOIT_LOG_ERROR, "emulated port: access to offset %llu bytes %llu: %s", (unsigned long long)offset,
                   (unsigned long long)bytes, strerror(errno));
         return NULL;
     }
     return port->peer_memory + offset;
+}
+
+/* The same as grant() for a range that one of the views had, as after each outage. */
+static char *find_open(const struct quoit_emulated_port *port, const struct quoit_emulated_view views[2],
+                       uint64_t offset, uint64_t bytes)
+{
+    char *base = port->peer_memory + offset;
+    for (int i = 0; i < 2; i++)
+        if (atomic_load_explicit(&views[i].address, memory_order_relaxed) == (uintptr_t)base &&
+            views[i].open_bytes >= bytes)
+            return base;
+    return NULL;
 }
 
 void quoit_emulated_view_refresh(struct quoit_emulated_port *port, const struct quoit_emulated_pair *pair,
@@ -59,9 +88,12 @@ void quoit_emulated_view_refresh(struct quoit_emulated_port *port, const struct 
     struct quoit_emulated_view *view = &views[current & 1];
     if (is_whole && atomic_load_explicit(&view->key, memory_order_relaxed) != current) {
         uint64_t bytes = extent_of(second);
-        char *base = bytes != 0 ? grant(port, offset, bytes) : NULL;
+        char *base = bytes != 0 ? find_open(port, views, offset, bytes) : NULL;
+        if (base == NULL && bytes != 0)
+            base = grant(port, offset, bytes);
         atomic_store_explicit(&view->key, QUOIT_EMULATED_VIEW_NONE, memory_order_relaxed);
         atomic_store_explicit(&view->address, (uintptr_t)base, memory_order_release);
+        view->open_bytes = base != NULL ? bytes : 0;
         atomic_store_explicit(&view->second, base != NULL ? second : 0, memory_order_release);
         atomic_store_explicit(&view->key, current, memory_order_release); /* pairs with acquire in view_read() */
     }
