@@ -450,19 +450,36 @@ static const char *nearest_variable(const char *name)
     return nearest;
 }
 
+static bool has_prefix_of_ours(const char *name)
+{
+    return strncmp(name, "SHMEM_", 6) == 0 || strncmp(name, "QUOIT_", 6) == 0 || strncmp(name, "SMA_", 4) == 0;
+}
+
+/* Whether the name is how other OpenSHMEM libraries call the limit of the heap. */
+static bool is_heap_size_of_others(const char *name)
+{
+    static const char *const others[] = {"SHMEM_SYMMETRIC_HEAP_SIZE", "SHMEM_HEAP_SIZE",      "XT_SYMMETRIC_HEAP_SIZE",
+                                         "NVSHMEM_SYMMETRIC_SIZE",    "ROC_SHMEM_HEAP_SIZE",  "ROCSHMEM_HEAP_SIZE",
+                                         "ISHMEM_SYMMETRIC_SIZE",     "OSHMPI_SYMMETRIC_SIZE"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (strcmp(name, others[i]) == 0)
+            return true;
+    return false;
+}
+
 void quoit_options_unknown(char *const *environment, void (*found)(void *arg, const char *text), void *arg)
 {
     /* Variables that the launcher sets for its PEs are known too. */
     static const char *const inner[] = {"QUOIT_BOOT_FD",           "QUOIT_BOOT_SOCKET", "QUOIT_OF_PES_LD_AUDIT",
                                         "QUOIT_OF_PES_LD_PRELOAD", "QUOIT_JOINED",      NULL};
+    const char *heap_size = quoit_options_table[QUOIT_OPT_SYMMETRIC_SIZE].variable;
+    bool has_heap_size = environment_get(environment, heap_size) != NULL;
     for (; *environment; environment++) {
-        if (strncmp(*environment, "SHMEM_", 6) != 0 && strncmp(*environment, "QUOIT_", 6) != 0 &&
-            strncmp(*environment, "SMA_", 4) != 0)
-            continue;
         char name[NAME_BYTES_MAX + 1];
         size_t length = strcspn(*environment, "=");
         snprintf(name, sizeof name, "%.*s", (int)(length < NAME_BYTES_MAX ? length : NAME_BYTES_MAX), *environment);
-        bool is_known = false;
+        bool is_heap_size = is_heap_size_of_others(name);
+        bool is_known = !has_prefix_of_ours(name) && (!is_heap_size || has_heap_size); /* set for another library too */
         for (int i = 0; inner[i]; i++)
             is_known |= strcmp(name, inner[i]) == 0;
         for (int i = 0; i < QUOIT_OPT_COUNT && !is_known; i++) {
@@ -473,7 +490,7 @@ void quoit_options_unknown(char *const *environment, void (*found)(void *arg, co
         if (is_known)
             continue;
         char text[QUOIT_OPTION_PROBLEM_BYTES];
-        const char *nearest = nearest_variable(name);
+        const char *nearest = is_heap_size ? heap_size : nearest_variable(name);
         if (nearest)
             snprintf(text, sizeof text, "unknown variable %s: did you mean %s?", name, nearest);
         else

@@ -331,7 +331,7 @@ bool quoit_options_set(struct quoit_options *options, enum quoit_option_id id, c
                        char problem_out[QUOIT_OPTION_PROBLEM_BYTES]);
 
 /* Calls found(arg, text) for each variable with one of our prefixes that is not in the table; `text` is a whole
- * sentence. */
+ * sentence. Also for those by which other libraries limit the heap, where ours is not set. */
 void quoit_options_unknown(char *const *environment, void (*found)(void *arg, const char *text), void *arg);
 
 /* The option called `name` on the command line. If there is none: QUOIT_OPT_COUNT, and *nearest_out (may be NULL) is

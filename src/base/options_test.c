@@ -195,6 +195,21 @@ static void test_unknown(void **state)
                                "unknown variable QUOIT_LNAES: did you mean QUOIT_LANES?\n"
                                "unknown variable SHMEM_SOMETHING_ELSE (oshrun --options lists what there is)\n"
                                "unknown variable SMA_SYMETRIC_SIZE: did you mean SHMEM_SYMMETRIC_SIZE?\n");
+    found[0] = '\0';
+    char *of_others[] = {"SHMEM_SYMMETRIC_HEAP_SIZE=1G",
+                         "XT_SYMMETRIC_HEAP_SIZE=1G",
+                         "NVSHMEM_SYMMETRIC_SIZE=1G",
+                         "NVSHMEM_DEBUG=1",
+                         NULL,
+                         NULL};
+    quoit_options_unknown(of_others, collect, found);
+    assert_string_equal(found, "unknown variable SHMEM_SYMMETRIC_HEAP_SIZE: did you mean SHMEM_SYMMETRIC_SIZE?\n"
+                               "unknown variable XT_SYMMETRIC_HEAP_SIZE: did you mean SHMEM_SYMMETRIC_SIZE?\n"
+                               "unknown variable NVSHMEM_SYMMETRIC_SIZE: did you mean SHMEM_SYMMETRIC_SIZE?\n");
+    found[0] = '\0';
+    of_others[4] = "SHMEM_SYMMETRIC_SIZE=1G";
+    quoit_options_unknown(of_others, collect, found);
+    assert_string_equal(found, "unknown variable SHMEM_SYMMETRIC_HEAP_SIZE: did you mean SHMEM_SYMMETRIC_SIZE?\n");
     const char *nearest = NULL;
     assert_int_equal(quoit_option_find("timeout", NULL), QUOIT_OPT_TIMEOUT);
     assert_int_equal(quoit_option_find("time-out", &nearest), QUOIT_OPT_COUNT);
