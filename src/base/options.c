@@ -458,9 +458,9 @@ static bool has_prefix_of_ours(const char *name)
 /* Whether the name is how other OpenSHMEM libraries call the limit of the heap. */
 static bool is_heap_size_of_others(const char *name)
 {
-    static const char *const others[] = {"SHMEM_SYMMETRIC_HEAP_SIZE", "SHMEM_HEAP_SIZE",      "XT_SYMMETRIC_HEAP_SIZE",
-                                         "NVSHMEM_SYMMETRIC_SIZE",    "ROC_SHMEM_HEAP_SIZE",  "ROCSHMEM_HEAP_SIZE",
-                                         "ISHMEM_SYMMETRIC_SIZE",     "OSHMPI_SYMMETRIC_SIZE"};
+    static const char *const others[] = {"SHMEM_SYMMETRIC_HEAP_SIZE", "SHMEM_HEAP_SIZE",     "XT_SYMMETRIC_HEAP_SIZE",
+                                         "NVSHMEM_SYMMETRIC_SIZE",    "ROC_SHMEM_HEAP_SIZE", "ROCSHMEM_HEAP_SIZE",
+                                         "ISHMEM_SYMMETRIC_SIZE"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (strcmp(name, others[i]) == 0)
             return true;

@@ -123,7 +123,6 @@ void quoit_boot_crashed(void *boot_arg)
         boot->ops->crashed(boot);
 }
 
-/* For jobs without oshrun, which would print it. */
 static void say_place(uint64_t from)
 {
     char program[32];
@@ -133,6 +132,13 @@ static void say_place(uint64_t from)
     quoit_place_find(program, &before, 1, quoit_clock_now_ns() + PLACE_NS, &place);
     if (place.line[0])
         fprintf(stderr, "  at %s%s%s\n", place.function, place.function[0] ? "() " : "", place.line);
+}
+
+void quoit_boot_warn(const char *text, uint64_t from)
+{
+    quoit_say("%s", text);
+    if (from)
+        say_place(from);
 }
 
 void quoit_boot_abort(struct quoit_boot *boot, int status, const char *text)
@@ -148,8 +154,6 @@ void quoit_boot_abort_from(struct quoit_boot *boot, int status, const char *text
     else if (boot->ops && boot->ops->abort(boot, status, text, from))
         _exit(status);
     if (text[0])
-        quoit_say("%s", text);
-    if (from)
-        say_place(from);
+        quoit_boot_warn(text, from); /* no launcher does */
     _exit(status);
 }

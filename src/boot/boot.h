@@ -74,6 +74,8 @@ void quoit_boot_exiting(struct quoit_boot *boot, int status);
 /* A signal ends the process, and the PE's record says how (crash.h). `boot` is a struct quoit_boot. Async-signal-safe.
  */
 void quoit_boot_crashed(void *boot);
+/* Prints a warning of this process, and its place as quoit_boot_abort_from does. */
+void quoit_boot_warn(const char *text, uint64_t from);
 /* Ends the whole job with `status`; the launcher prints `text` (may be "") once. Does not return. Before
  * quoit_boot_start, or without a launcher, prints the text itself. */
 __attribute__((noreturn)) void quoit_boot_abort(struct quoit_boot *boot, int status, const char *text);

@@ -96,6 +96,7 @@ struct quoit_job {
     uint64_t team_pieces;                /* reserved by splits in progress, as bits; see handle.c */
     struct quoit_audit *audit;           /* see audit.h; NULL without --check */
     struct quoit_data_segments segments; /* found by the first shmem_init */
+    uint64_t warned;                     /* codes of quoit_warn, as bits */
     const char *outside_call;            /* QUOIT_JOB_ENTER while the library is not initialized
                                           */
     void *outside_from;

@@ -172,6 +172,27 @@ static void give_back(uint64_t offset, const char *call)
         quoit_assert(quoit_heap_give(quoit_job.allocator, offset) == QUOIT_OK);
 }
 
+/* Whether ptr lies in a block, but not at its beginning. Some programs free such a pointer, and other libraries leak
+ * the block in silence; so does this one, with a warning. */
+static bool is_inside_block(const void *ptr)
+{
+    uint64_t offset = (uintptr_t)ptr - quoit_job.regions.heap.base, start, bytes;
+    return offset < quoit_job.regions.heap.bytes && quoit_heap_block_bytes(quoit_job.allocator, offset) == 0 &&
+           quoit_heap_find(quoit_job.allocator, offset, &start, &bytes);
+}
+
+static void leak(const void *ptr, const char *call)
+{
+    uint64_t offset = (uintptr_t)ptr - quoit_job.regions.heap.base, start, bytes;
+    quoit_assert(quoit_heap_find(quoit_job.allocator, offset, &start, &bytes));
+    barrier(same_of(call, "ptr is byte %llu of the heap, inside a block", offset, 0));
+    quoit_warn(
+        QUOIT_WRONG_BLOCK, call,
+        "warning: ptr is %p, which is %llu bytes into a block of %llu bytes; its beginning is needed, so the block "
+        "stays allocated",
+        ptr, (unsigned long long)(offset - start), (unsigned long long)bytes);
+}
+
 /* Under --check all PEs compare their arguments. */
 static void compare_calls(uint64_t block, uint64_t bytes, uint64_t align, const char *call)
 {
@@ -202,6 +223,10 @@ static void give(void *ptr, const char *call)
     quoit_check_running(call);
     if (!ptr || quoit_exit_has_begun(&quoit_job.boot)) /* a destructor, and no other PE is left to agree with */
         return;
+    if (!quoit_job.audit && is_inside_block(ptr)) {
+        leak(ptr, call);
+        return;
+    }
     uint64_t offset = offset_of_block(ptr, call);
     compare_calls(quoit_job.regions.heap.segment_offset + offset, 0, 0, call);
     barrier(same_of(call, "ptr is the block at byte %llu of the heap", offset, 0));
@@ -250,8 +275,11 @@ static void *take_aligned(size_t alignment, size_t bytes, const char *call)
     bool is_power = alignment != 0 && (alignment & (alignment - 1)) == 0;
     if (!is_power && quoit_job.audit)
         quoit_wrong(QUOIT_WRONG_ALIGNMENT, call, "alignment is %zu, but a power of two is needed", alignment);
-    if (!is_power)
-        return NULL; /* undefined in the specification; programs rely on what other libraries return */
+    if (!is_power) { /* undefined in the specification; programs rely on what other libraries return */
+        quoit_warn(QUOIT_WRONG_ALIGNMENT, call,
+                   "warning: alignment is %zu, but a power of two is needed, so NULL is returned", alignment);
+        return NULL;
+    }
     return take_with_barrier(bytes, alignment, false, call);
 }
 

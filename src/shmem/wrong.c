@@ -60,18 +60,38 @@ static void name_variables(char text[REASON_BYTES])
     memcpy(text, named, used + 1);
 }
 
-void quoit_wrong(enum quoit_wrong code, const char *call, const char *format, ...)
+static void compose(char text[QUOIT_BOOT_TEXT_BYTES], enum quoit_wrong code, const char *call, const char *format,
+                    va_list args)
 {
     char reason[REASON_BYTES];
+    vsnprintf(reason, sizeof reason, format, args);
+    name_variables(reason);
+    snprintf(text, QUOIT_BOOT_TEXT_BYTES, "%s: %s [Q%04d]", call, reason, (int)code);
+}
+
+void quoit_wrong(enum quoit_wrong code, const char *call, const char *format, ...)
+{
     char text[QUOIT_BOOT_TEXT_BYTES];
     va_list args;
     va_start(args, format);
-    vsnprintf(reason, sizeof reason, format, args);
+    compose(text, code, call, format, args);
     va_end(args);
-    name_variables(reason);
-    snprintf(text, sizeof text, "%s: %s [Q%04d]", call, reason, (int)code);
     struct quoit_boot alone = {.socket_fd = -1};
     quoit_boot_abort_from(quoit_job.state == QUOIT_JOB_NEW ? &alone : &quoit_job.boot, 1, text, called_from(call));
+}
+
+void quoit_warn(enum quoit_wrong code, const char *call, const char *format, ...)
+{
+    char text[QUOIT_BOOT_TEXT_BYTES];
+    const uint64_t bit = 1ull << (code - QUOIT_WRONG_BEFORE_INIT);
+    va_list args;
+    if (quoit_job.pe != 0 || (quoit_job.warned & bit))
+        return;
+    quoit_job.warned |= bit;
+    va_start(args, format);
+    compose(text, code, call, format, args);
+    va_end(args);
+    quoit_boot_warn(text, called_from(call));
 }
 
 void quoit_wrong_state(const char *call)

@@ -2,8 +2,8 @@
 /* wrong.h - the user's mistakes: each ends the job with one message of the form
  *   ROUTINE: ARGUMENT is VALUE, but WHAT IS ALLOWED [Q01nn]
  *
- * The codes are stable and explained in docs/messages.md. No function returns, and none is on a hot path. `call` and
- * `argument` are string literals. Any thread.
+ * The codes are stable and explained in docs/messages.md. Only quoit_warn returns, and no function is on a hot path.
+ * `call` and `argument` are string literals. Any thread.
  */
 #ifndef QUOIT_SHMEM_WRONG_H
 #define QUOIT_SHMEM_WRONG_H
@@ -38,6 +38,10 @@ enum quoit_wrong {
 
 __attribute__((noreturn, cold, format(printf, 3, 4))) void quoit_wrong(enum quoit_wrong code, const char *call,
                                                                        const char *format, ...);
+/* A mistake that the routine tolerates: a line of PE 0, the first time in this process. Only in collective calls, in
+ * which all PEs make it. */
+__attribute__((cold, format(printf, 3, 4))) void quoit_warn(enum quoit_wrong code, const char *call, const char *format,
+                                                            ...);
 /* The routine was called while the library is not initialized. */
 __attribute__((noreturn, cold)) void quoit_wrong_state(const char *call);
 /* `pe` is not in 0..pe_count-1 of `of_what` ("the team", ...; NULL: the job). */

@@ -136,7 +136,7 @@ static void free_wild(void)
 {
     shmem_free(&global);
 }
-static void free_inside(void)
+static void check_free_inside(void)
 {
     shmem_free(block + 1);
 }
@@ -527,7 +527,7 @@ static const struct {
     CASE(team_wild),
     CASE(bad_root),
     CASE(free_wild),
-    CASE(free_inside),
+    CASE(check_free_inside),
     CASE(free_twice),
     CASE(clear_free_lock),
     CASE(lock_twice),
