@@ -100,8 +100,8 @@ static void broadcast(struct quoit_set *set, void *dest, const void *source, siz
     uint64_t offset_source = quoit_check_symmetric(source, bytes, "source", set->call);
     if ((uint32_t)root >= set->range.size)
         quoit_wrong_pe(set->call, "PE_root", root, set->range.size, "the active set");
-    if (__builtin_expect(quoit_job.audit != NULL, 0))
-        quoit_audit_disjoint(dest, bytes, source, bytes, true, set->call);
+    if (__builtin_expect(quoit_job.audit != NULL, 0)) /* mostly harmless: only the root's source is read */
+        quoit_check_disjoint(dest, bytes, source, bytes, true, set->call);
     BEGIN(set, {"nelems", nelems, QUOIT_AUDIT_NUMBER}, {"PE_root", (uint64_t)root, QUOIT_AUDIT_NUMBER},
           {"dest", offset_dest, QUOIT_AUDIT_OFFSET});
     quoit_coll_broadcast(set->team, offset_dest, offset_source, bytes, (uint32_t)root, false, set->call);
@@ -119,7 +119,7 @@ static void check_collect(struct quoit_set *set, const void *dest, const void *s
     uint64_t all = check_call(set, arguments);
     if (dest)
         quoit_check_symmetric(dest, all, "dest", set->call);
-    quoit_audit_disjoint(dest, all, source, bytes, false, set->call);
+    quoit_check_disjoint(dest, all, source, bytes, false, set->call);
 }
 
 static void collect(struct quoit_set *set, void *dest, const void *source, size_t nelems, size_t element_bytes,
@@ -132,6 +132,7 @@ static void collect(struct quoit_set *set, void *dest, const void *source, size_
     uint64_t offset_source = quoit_check_symmetric(source, bytes, "source", set->call);
     if (!is_equal) /* a PE without elements still receives those of the others */
         offset_dest = dest ? quoit_check_symmetric(dest, 1, "dest", set->call) : QUOIT_COLL_NOWHERE;
+    quoit_check_disjoint(dest, all, source, bytes, false, set->call); /* of a collect its own part at least */
     if (__builtin_expect(quoit_job.audit != NULL, 0))
         check_collect(set, dest, source, nelems, bytes, is_equal);
     quoit_set_enter(set);
@@ -156,8 +157,7 @@ static void alltoalls(struct quoit_set *set, void *dest, const void *source, ptr
         size_t source_bytes = quoit_check_bytes(quoit_check_extent(sst, 1, count, set->call), element_bytes, set->call);
         blocks.offset_dest = quoit_check_symmetric(dest, dest_bytes, "dest", set->call);
         blocks.offset_source = quoit_check_symmetric(source, source_bytes, "source", set->call);
-        if (__builtin_expect(quoit_job.audit != NULL, 0))
-            quoit_audit_disjoint_strided(dest, dest_bytes, dst, source, source_bytes, sst, element_bytes, set->call);
+        quoit_check_disjoint_strided(dest, dest_bytes, dst, source, source_bytes, sst, element_bytes, set->call);
     }
     BEGIN(set, {"nelems", nelems, QUOIT_AUDIT_NUMBER}, {"dst", (uint64_t)dst, QUOIT_AUDIT_NUMBER},
           {"sst", (uint64_t)sst, QUOIT_AUDIT_NUMBER}, {"dest", blocks.offset_dest, QUOIT_AUDIT_OFFSET});
@@ -169,13 +169,11 @@ static void alltoalls(struct quoit_set *set, void *dest, const void *source, ptr
 }
 
 /* Under --check. Includes pWrk, which other implementations use. */
-static void check_reduce(const struct quoit_set *set, const void *dest, const void *source, size_t nreduce,
-                         size_t element_bytes, const void *work)
+static void check_work(const struct quoit_set *set, size_t nreduce, size_t element_bytes, const void *work)
 {
-    size_t bytes = nreduce * element_bytes, most = nreduce / 2 + 1;
+    size_t most = nreduce / 2 + 1;
     size_t work_count = most < SHMEM_REDUCE_MIN_WRKDATA_SIZE ? SHMEM_REDUCE_MIN_WRKDATA_SIZE : most;
     quoit_check_symmetric(work, work_count * element_bytes, "pWrk", set->call);
-    quoit_audit_disjoint(dest, bytes, source, bytes, true, set->call);
 }
 
 static void reduce(struct quoit_set *set, void *dest, const void *source, int nreduce, size_t element_bytes,
@@ -187,8 +185,9 @@ static void reduce(struct quoit_set *set, void *dest, const void *source, int nr
     size_t bytes = (size_t)nreduce * element_bytes;
     uint64_t offset_dest = quoit_check_symmetric(dest, bytes, "dest", set->call);
     uint64_t offset_source = quoit_check_symmetric(source, bytes, "source", set->call);
+    quoit_check_disjoint(dest, bytes, source, bytes, true, set->call);
     if (__builtin_expect(quoit_job.audit != NULL, 0))
-        check_reduce(set, dest, source, (size_t)nreduce, element_bytes, work);
+        check_work(set, (size_t)nreduce, element_bytes, work);
     BEGIN(set, {"nreduce", (uint64_t)nreduce, QUOIT_AUDIT_NUMBER}, {"dest", offset_dest, QUOIT_AUDIT_OFFSET},
           {"source", offset_source, QUOIT_AUDIT_OFFSET});
     quoit_coll_reduce(set->team, offset_dest, offset_source, (size_t)nreduce, element_bytes, combine, set->call);

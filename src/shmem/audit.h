@@ -61,12 +61,6 @@ static inline uint64_t quoit_audit_offset(const void *address)
     uint64_t offset;
     return quoit_job_locate(address, 1, &offset) ? offset : 0;
 }
-/* Checks that dest and source, both in this PE's memory, do not overlap; may_be_same permits identical addresses. */
-void quoit_audit_disjoint(const void *dest, size_t dest_bytes, const void *source, size_t source_bytes,
-                          bool may_be_same, const char *call);
-/* The same for strided arrays, strides in elements; arrays with one stride may interleave. */
-void quoit_audit_disjoint_strided(const void *dest, size_t dest_bytes, ptrdiff_t dst, const void *source,
-                                  size_t source_bytes, ptrdiff_t sst, size_t element_bytes, const char *call);
 /* Records a new block, or a block's new size; the guard behind it is part of the allocator's block. */
 void quoit_audit_taken(uint64_t offset, uint64_t bytes, const char *call);
 void quoit_audit_resized(uint64_t offset, uint64_t bytes);

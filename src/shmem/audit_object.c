@@ -395,27 +395,6 @@ void quoit_audit_local(const void *address, size_t bytes, const char *argument, 
     quoit_audit_object(address, bytes, argument, call);
 }
 
-void quoit_audit_disjoint(const void *dest, size_t dest_bytes, const void *source, size_t source_bytes,
-                          bool may_be_same, const char *call)
-{
-    uintptr_t to = (uintptr_t)dest, from = (uintptr_t)source;
-    bool is_apart = to >= from + source_bytes || from >= to + dest_bytes;
-    if (dest_bytes == 0 || source_bytes == 0 || is_apart || (may_be_same && to == from))
-        return;
-    quoit_wrong(QUOIT_WRONG_OVERLAP, call,
-                "dest %p with %zu bytes and source %p with %zu bytes overlap, but must be %s", dest, dest_bytes, source,
-                source_bytes, may_be_same ? "the same or lie apart" : "different objects");
-}
-
-void quoit_audit_disjoint_strided(const void *dest, size_t dest_bytes, ptrdiff_t dst, const void *source,
-                                  size_t source_bytes, ptrdiff_t sst, size_t element_bytes, const char *call)
-{
-    ptrdiff_t element = (ptrdiff_t)element_bytes, step = dst * element;
-    ptrdiff_t shift = ((const char *)dest - (const char *)source) % step;
-    if (dst != sst || (shift < 0 ? shift + step : shift) < element || (shift < 0 ? -shift : step - shift) < element)
-        quoit_audit_disjoint(dest, dest_bytes, source, source_bytes, false, call);
-}
-
 void quoit_audit_end_objects(void)
 {
     struct quoit_audit *audit = quoit_job.audit;

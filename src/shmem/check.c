@@ -75,7 +75,7 @@ struct quoit_target quoit_check_target(shmem_ctx_t ctx, const void *address, con
 static void check_apart(const void *dest, const void *source, const struct quoit_target *target, const char *call)
 {
     if (__builtin_expect(quoit_job.audit != NULL, 0) && target->pe == quoit_job.pe)
-        quoit_audit_disjoint(dest, target->bytes, source, target->bytes, true, call);
+        quoit_check_disjoint(dest, target->bytes, source, target->bytes, true, call);
 }
 
 void quoit_put_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes, int pe,
@@ -157,4 +157,13 @@ void quoit_amo_nbi_slow(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size, void 
     quoit_check_private(fetch, size, "fetch", call);
     quoit_fabric_amo_fetch_nbi(quoit_job.fabric, target.context, op, size, target.offset, operand, compare, fetch,
                                target.pe);
+}
+
+void quoit_check_disjoint_strided(const void *dest, size_t dest_bytes, ptrdiff_t dst, const void *source,
+                                  size_t source_bytes, ptrdiff_t sst, size_t element_bytes, const char *call)
+{
+    ptrdiff_t element = (ptrdiff_t)element_bytes, step = dst * element;
+    ptrdiff_t shift = ((const char *)dest - (const char *)source) % step;
+    if (dst != sst || (shift < 0 ? shift + step : shift) < element || (shift < 0 ? -shift : step - shift) < element)
+        quoit_check_disjoint(dest, dest_bytes, source, source_bytes, false, call);
 }

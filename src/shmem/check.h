@@ -46,6 +46,18 @@ uint64_t quoit_check_symmetric(const void *address, size_t bytes, const char *ar
 void quoit_check_private(const void *address, size_t bytes, const char *argument, const char *call);
 /* Checks an aligned symmetric word of this PE. */
 void quoit_check_word(const void *address, size_t bytes, const char *argument, const char *call);
+/* Checks that dest and source, both in this PE's memory, do not overlap; may_be_same permits identical addresses. */
+static inline void quoit_check_disjoint(const void *dest, size_t dest_bytes, const void *source, size_t source_bytes,
+                                        bool may_be_same, const char *call)
+{
+    uintptr_t to = (uintptr_t)dest, from = (uintptr_t)source;
+    bool is_apart = to >= from + source_bytes || from >= to + dest_bytes || dest_bytes == 0 || source_bytes == 0;
+    if (__builtin_expect(!is_apart && !(may_be_same && to == from), 0))
+        quoit_wrong_overlap(call, dest, dest_bytes, source, source_bytes, may_be_same);
+}
+/* The same for strided arrays, strides in elements; arrays with one stride may interleave. */
+void quoit_check_disjoint_strided(const void *dest, size_t dest_bytes, ptrdiff_t dst, const void *source,
+                                  size_t source_bytes, ptrdiff_t sst, size_t element_bytes, const char *call);
 /* Checks all arguments of a one-sided operation on `address` of `pe`. */
 struct quoit_target quoit_check_target(shmem_ctx_t ctx, const void *address, const char *argument, size_t nelems,
                                        size_t element_bytes, int pe, const char *call);

@@ -55,18 +55,12 @@ static struct buffers check_buffers(shmem_team_t team, const void *dest, const v
     return buffers;
 }
 
-/* Under --check: the PEs agree, and dest and source do not overlap. */
-enum aliasing { ALIAS_IN_PLACE, ALIAS_NONE };
-
-static void compare_calls(const struct buffers *buffers, const void *dest, size_t dest_bytes, const void *source,
-                          size_t source_bytes, size_t nelems, int root, enum aliasing aliasing, const char *call)
+/* Under --check: the PEs agree. An overlap is reported before: its cause is on this PE. */
+static void compare_calls(const struct buffers *buffers, size_t nelems, int root, const char *call)
 {
-    if (__builtin_expect(quoit_job.audit == NULL, 1))
-        return;
     QUOIT_AUDIT_COLLECTIVE(
         buffers->team, call, {"nelems", nelems, QUOIT_AUDIT_NUMBER}, {"PE_root", (uint64_t)root, QUOIT_AUDIT_NUMBER},
         {"dest", buffers->offset_dest, QUOIT_AUDIT_OFFSET}, {"source", buffers->offset_source, QUOIT_AUDIT_OFFSET});
-    quoit_audit_disjoint(dest, dest_bytes, source, source_bytes, aliasing == ALIAS_IN_PLACE, call);
 }
 
 static int broadcast(shmem_team_t team, void *dest, const void *source, size_t nelems, size_t element_bytes, int root,
@@ -76,7 +70,9 @@ static int broadcast(shmem_team_t team, void *dest, const void *source, size_t n
     struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, false, false, call);
     if ((uint32_t)root >= buffers.team->range.size)
         quoit_wrong_pe(call, "PE_root", root, buffers.team->range.size, "the team");
-    compare_calls(&buffers, dest, buffers.bytes, source, buffers.bytes, nelems, root, ALIAS_IN_PLACE, call);
+    if (__builtin_expect(quoit_job.audit != NULL, 0)) /* mostly harmless: only the root's source is read */
+        quoit_check_disjoint(dest, buffers.bytes, source, buffers.bytes, true, call);
+    compare_calls(&buffers, nelems, root, call);
     if (buffers.bytes != 0)
         quoit_coll_broadcast(buffers.team->state, buffers.offset_dest, buffers.offset_source, buffers.bytes,
                              (uint32_t)root, dest != source, call);
@@ -93,7 +89,7 @@ static void audit_collect(struct quoit_team_slot *team, const void *dest, const 
     uint64_t all = quoit_audit_collective(team, call, arguments);
     if (dest)
         quoit_check_symmetric(dest, all, "dest", call);
-    quoit_audit_disjoint(dest, all, source, bytes, false, call);
+    quoit_check_disjoint(dest, all, source, bytes, false, call);
 }
 
 /* A PE without elements still receives those of the others. Whether there are any is known only inside, so NULL is
@@ -104,6 +100,7 @@ static int collect(shmem_team_t team, void *dest, const void *source, size_t nel
     QUOIT_SPAN(call);
     struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, false, false, call);
     uint64_t offset_dest = dest ? quoit_check_symmetric(dest, 1, "dest", call) : QUOIT_COLL_NOWHERE;
+    quoit_check_disjoint(dest, buffers.bytes, source, buffers.bytes, false, call); /* its own part at least */
     if (__builtin_expect(quoit_job.audit != NULL, 0))
         audit_collect(buffers.team, dest, source, buffers.bytes, call);
     if (!quoit_coll_collect(buffers.team->state, offset_dest, buffers.offset_source, buffers.bytes, false, call))
@@ -116,8 +113,8 @@ static int fcollect(shmem_team_t team, void *dest, const void *source, size_t ne
 {
     QUOIT_SPAN(call);
     struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, true, false, call);
-    compare_calls(&buffers, dest, buffers.bytes * buffers.team->range.size, source, buffers.bytes, nelems, 0,
-                  ALIAS_NONE, call);
+    quoit_check_disjoint(dest, buffers.bytes * buffers.team->range.size, source, buffers.bytes, false, call);
+    compare_calls(&buffers, nelems, 0, call);
     if (buffers.bytes != 0)
         quoit_coll_collect(buffers.team->state, buffers.offset_dest, buffers.offset_source, buffers.bytes, true, call);
     return 0;
@@ -129,7 +126,8 @@ static int alltoall(shmem_team_t team, void *dest, const void *source, size_t ne
     QUOIT_SPAN(call);
     struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, true, true, call);
     size_t all = buffers.bytes * buffers.team->range.size;
-    compare_calls(&buffers, dest, all, source, all, nelems, 0, ALIAS_NONE, call);
+    quoit_check_disjoint(dest, all, source, all, false, call);
+    compare_calls(&buffers, nelems, 0, call);
     if (all != 0)
         quoit_coll_alltoall(buffers.team->state, buffers.offset_dest, buffers.offset_source, buffers.bytes, call);
     return 0;
@@ -157,10 +155,9 @@ static int alltoalls(shmem_team_t team, void *dest, const void *source, ptrdiff_
                                      .source_stride = sst,
                                      .count = nelems,
                                      .element_bytes = (uint32_t)element_bytes};
+    quoit_check_disjoint_strided(dest, dest_bytes, dst, source, source_bytes, sst, element_bytes, call);
     QUOIT_AUDIT_COLLECTIVE(slot, call, {"dest", blocks.offset_dest, QUOIT_AUDIT_OFFSET},
                            {"source", blocks.offset_source, QUOIT_AUDIT_OFFSET});
-    if (__builtin_expect(quoit_job.audit != NULL, 0))
-        quoit_audit_disjoint_strided(dest, dest_bytes, dst, source, source_bytes, sst, element_bytes, call);
     quoit_coll_alltoalls(slot->state, &blocks, call);
     return 0;
 }
@@ -203,7 +200,8 @@ static int reduce(shmem_team_t team, void *dest, const void *source, size_t nele
 {
     QUOIT_SPAN(call);
     struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, false, false, call);
-    compare_calls(&buffers, dest, buffers.bytes, source, buffers.bytes, nelems, 0, ALIAS_IN_PLACE, call);
+    quoit_check_disjoint(dest, buffers.bytes, source, buffers.bytes, true, call);
+    compare_calls(&buffers, nelems, 0, call);
     if (buffers.bytes != 0)
         quoit_coll_reduce(buffers.team->state, buffers.offset_dest, buffers.offset_source, nelems, element_bytes,
                           combine, call);
@@ -231,7 +229,8 @@ static int scan(shmem_team_t team, void *dest, const void *source, size_t nelems
 {
     QUOIT_SPAN(call);
     struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, false, false, call);
-    compare_calls(&buffers, dest, buffers.bytes, source, buffers.bytes, nelems, 0, ALIAS_IN_PLACE, call);
+    quoit_check_disjoint(dest, buffers.bytes, source, buffers.bytes, true, call);
+    compare_calls(&buffers, nelems, 0, call);
     if (buffers.bytes != 0)
         quoit_coll_scan(buffers.team->state, buffers.offset_dest, buffers.offset_source, nelems, element_bytes, sum,
                         is_inclusive, call);

@@ -11,7 +11,7 @@ static void check_apart(const void *dest, const void *source, const uint64_t *si
                         const struct quoit_target *target, const char *call)
 {
     if (target->pe == quoit_job.pe)
-        quoit_audit_disjoint(dest, target->bytes, source, target->bytes, true, call);
+        quoit_check_disjoint(dest, target->bytes, source, target->bytes, true, call);
     if ((uintptr_t)sig_addr < (uintptr_t)dest + target->bytes && (uintptr_t)dest < (uintptr_t)(sig_addr + 1))
         quoit_wrong(QUOIT_WRONG_OVERLAP, call, "sig_addr %p lies in dest %p with %zu bytes, but must be apart",
                     (const void *)sig_addr, dest, target->bytes);

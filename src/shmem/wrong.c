@@ -110,6 +110,14 @@ void quoit_wrong_pe(const char *call, const char *argument, int pe, unsigned pe_
                 pe_count - 1);
 }
 
+void quoit_wrong_overlap(const char *call, const void *dest, size_t dest_bytes, const void *source, size_t source_bytes,
+                         int may_be_same)
+{
+    quoit_wrong(QUOIT_WRONG_OVERLAP, call,
+                "dest %p with %zu bytes and source %p with %zu bytes overlap, but must be %s", dest, dest_bytes, source,
+                source_bytes, may_be_same ? "the same or lie apart" : "different objects");
+}
+
 /* The name of what is mapped at `address`, "" for anonymous memory. False if nothing is mapped there. */
 static bool find_mapping(uintptr_t address, char *name_out, size_t name_bytes)
 {

@@ -26,11 +26,11 @@ enum quoit_wrong {
     QUOIT_WRONG_COLLECTIVE = 113, /* PEs called a collective with different arguments */
     QUOIT_WRONG_LOCK = 114,
     QUOIT_WRONG_ACTIVE_SET = 115,
+    QUOIT_WRONG_OVERLAP = 119,
     /* only under --check: */
     QUOIT_WRONG_OBJECT = 116, /* past the end of an object */
     QUOIT_WRONG_FREED = 117,
     QUOIT_WRONG_THREAD = 118,
-    QUOIT_WRONG_OVERLAP = 119,
     QUOIT_WRONG_PSYNC = 120,
     /* not a mistake of the program: */
     QUOIT_WRONG_MEMORY = 122,
@@ -47,6 +47,9 @@ __attribute__((noreturn, cold)) void quoit_wrong_state(const char *call);
 /* `pe` is not in 0..pe_count-1 of `of_what` ("the team", ...; NULL: the job). */
 __attribute__((noreturn, cold)) void quoit_wrong_pe(const char *call, const char *argument, int pe, unsigned pe_count,
                                                     const char *of_what);
+/* dest and source overlap. */
+__attribute__((noreturn, cold)) void quoit_wrong_overlap(const char *call, const void *dest, size_t dest_bytes,
+                                                         const void *source, size_t source_bytes, int may_be_same);
 /* `bytes` at `address` are not wholly in the symmetric heap or the program's variables; the message guesses what they
  * are. */
 __attribute__((noreturn, cold)) void quoit_wrong_address(const char *call, const char *argument, const void *address,

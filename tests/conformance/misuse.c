@@ -422,6 +422,27 @@ static void check_set_alltoall_overlap(void)
 {
     shmem_alltoall64(many_globals + 1, many_globals, 1, 0, 0, shmem_n_pes(), psync);
 }
+static void sum_overlap(void)
+{
+    shmem_long_sum_reduce(SHMEM_TEAM_WORLD, &many_globals[1], many_globals, 2);
+}
+static void alltoall_overlap(void)
+{
+    shmem_long_alltoall(SHMEM_TEAM_WORLD, many_globals, many_globals, 1);
+}
+static void set_fcollect_overlap(void)
+{
+    shmem_fcollect64(many_globals, many_globals, 1, 0, 0, shmem_n_pes(), psync);
+}
+/* As MPI_IN_PLACE: the source is this PE's block of dest. */
+static void fcollect_inside(void)
+{
+    shmem_long_fcollect(SHMEM_TEAM_WORLD, many_globals, &many_globals[shmem_my_pe()], 1);
+}
+static void check_fcollect_inside(void)
+{
+    shmem_long_fcollect(SHMEM_TEAM_WORLD, many_globals, &many_globals[shmem_my_pe()], 1);
+}
 /* Two teams of the same members; the PEs call with different ones. */
 static void check_wrong_team(void)
 {
@@ -582,6 +603,11 @@ static const struct {
     CASE(check_set_sum_overlap),
     CASE(check_short_work),
     CASE(check_set_alltoall_overlap),
+    CASE(sum_overlap),
+    CASE(alltoall_overlap),
+    CASE(set_fcollect_overlap),
+    CASE(fcollect_inside),
+    CASE(check_fcollect_inside),
     CASE(check_wrong_team),
     CASE(check_world_for_team),
     CASE(check_nelems),
