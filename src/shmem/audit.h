@@ -5,8 +5,8 @@
  * quoit_job.fast.pe_count stays 0, so every call takes the slow path of check.h, which calls the audit.
  *
  * Objects: each block of the symmetric heap and each variable in the program's symbol table, with its origin. Freed
- * blocks are quarantined, filled with QUOIT_AUDIT_POISON, until enough others were freed or the heap is full; all PEs
- * free the same blocks, so they reclaim the same ones at the same time.
+ * blocks are quarantined, filled with QUOIT_AUDIT_POISON (large ones at both ends), until enough others were freed or
+ * the heap is full; all PEs free the same blocks, so they reclaim the same ones at the same time.
  *
  * Collectives: before each one, every PE publishes a note of its call in its segment and compares it with the note of
  * the team's first PE.

@@ -16,6 +16,7 @@
 
 #define FREED_BLOCKS_MAX 256           /* in quarantine */
 #define FREED_BYTES_MAX  (64ull << 20) /* in quarantine */
+#define POISONED_MAX     (1ull << 20)
 #define NAME_CHARS       64
 
 /* --- variables --- */
@@ -248,11 +249,30 @@ void quoit_audit_is_live(uint64_t offset, const char *call)
                 quoit_audit_place(block->from, made), block->end_call, quoit_audit_place(block->end_from, ended));
 }
 
-/* The offset of the first byte written since the block was freed, or the block's size. */
+/* What is poisoned of a freed block: the first and the last MiB, since all of a large one would take seconds. The end
+ * of the first part, and the beginning of the last. */
+static uint64_t head_end(const struct quoit_audit_block *block)
+{
+    return block->bytes < POISONED_MAX ? block->bytes : POISONED_MAX;
+}
+
+static uint64_t tail_begin(const struct quoit_audit_block *block)
+{
+    return block->bytes < 2 * POISONED_MAX ? head_end(block) : block->bytes - POISONED_MAX;
+}
+
+static void poison(const struct quoit_audit_block *block)
+{
+    char *bytes = (char *)quoit_job.regions.heap.base + block->offset;
+    memset(bytes, QUOIT_AUDIT_POISON, head_end(block));
+    memset(bytes + tail_begin(block), QUOIT_AUDIT_POISON, block->bytes - tail_begin(block));
+}
+
+/* The offset of the first poisoned byte written since the block was freed, or the block's size. */
 static uint64_t find_write(const struct quoit_audit_block *block)
 {
     const unsigned char *bytes = (const unsigned char *)quoit_job.regions.heap.base + block->offset;
-    for (uint64_t i = 0; i < block->bytes; i++)
+    for (uint64_t i = 0; i < block->bytes; i = i + 1 == head_end(block) ? tail_begin(block) : i + 1)
         if (bytes[i] != QUOIT_AUDIT_POISON)
             return i;
     return block->bytes;
@@ -302,7 +322,7 @@ void quoit_audit_given(uint64_t offset, const char *call)
     block->end_call = call;
     block->end_from = quoit_audit_from();
     block->end_turn = audit->turn++;
-    memset((char *)quoit_job.regions.heap.base + offset, QUOIT_AUDIT_POISON, block->bytes);
+    poison(block);
     audit->freed_count++;
     audit->freed_bytes += block->bytes;
     give_back(audit, FREED_BLOCKS_MAX, FREED_BYTES_MAX, call);

@@ -292,6 +292,15 @@ static void check_store_after_free(void)
     ((volatile char *)block)[3] = 1;
     shmem_finalize();
 }
+/* Only the ends of a large block are looked at. */
+static void check_store_after_large_free(void)
+{
+    const size_t bytes = 5 << 20;
+    char *large = shmem_malloc(bytes);
+    shmem_free(large);
+    ((volatile char *)large)[bytes - 2] = 1;
+    shmem_finalize();
+}
 static void check_store_past_block(void)
 {
     ((volatile char *)block)[104] = 1;
@@ -587,6 +596,7 @@ static const struct {
     CASE(check_after_free),
     CASE(check_free_twice),
     CASE(check_store_after_free),
+    CASE(check_store_after_large_free),
     CASE(check_store_past_block),
     CASE(check_overlap),
     CASE(check_collect_overlap),
