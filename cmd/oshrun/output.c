@@ -11,10 +11,13 @@
 
 #include "base/assert.h"
 
-#define STREAM_BYTES    65536u
+#define STREAM_BYTES    65536u      /* of a stream's buffer, which grows with a longer line */
+#define LINES_MAX_BYTES (16u << 20) /* of what all buffers have grown by */
+#define CUT_MARK        "[...]"
 #define SINK_FULL_BYTES (1u << 20)
 #define PARTIAL_NS      200000000u  /* when nothing else is being printed */
 #define PARTIAL_MAX_NS  1000000000u /* although others print */
+#define LONG_NS         10000000000u /* of silence in a line that is too long for a prompt: its writer is held up */
 
 static void sink_append(struct sink *sink, const char *data, size_t bytes)
 {
@@ -61,24 +64,43 @@ static void sink_ready(struct watch *watch, uint32_t events)
     sink_write(watch->owner);
 }
 
+/* Another line follows an unfinished one: a prompt ends here, a line that did not fit is marked. */
+static void sink_break_line(struct sink *sink)
+{
+    struct stream *stream = sink->open_line;
+    stream->is_cut = stream->line_bytes > STREAM_BYTES;
+    if (stream->is_cut)
+        sink_append(sink, CUT_MARK, strlen(CUT_MARK));
+    sink_append(sink, "\n", 1);
+    stream->is_in_line = false;
+    sink->open_line = NULL;
+}
+
+static void sink_begin_line(struct sink *sink, struct stream *stream)
+{
+    sink_append(sink, stream->tag, strlen(stream->tag));
+    if (stream->is_cut)
+        sink_append(sink, CUT_MARK, strlen(CUT_MARK));
+    stream->is_cut = false;
+}
+
 /* Whole lines of a stream, or the beginning of one. */
 static void sink_take(struct sink *sink, struct stream *stream, const char *data, size_t bytes)
 {
-    const char *at = data, *end = data + bytes;
-    if (sink->open_line && sink->open_line != stream) {
-        sink_append(sink, "\n", 1);
-        sink->open_line->is_in_line = false;
-    }
+    const char *at = data, *end = data + bytes, *last = memrchr(data, '\n', bytes);
+    if (sink->open_line && sink->open_line != stream)
+        sink_break_line(sink);
     size_t tag_bytes = strlen(stream->tag);
     while (at < end) {
         const char *newline = tag_bytes ? memchr(at, '\n', (size_t)(end - at)) : NULL;
         const char *next = newline ? newline + 1 : end;
         if (!stream->is_in_line)
-            sink_append(sink, stream->tag, tag_bytes);
+            sink_begin_line(sink, stream);
         sink_append(sink, at, (size_t)(next - at));
         stream->is_in_line = next[-1] != '\n';
         at = next;
     }
+    stream->line_bytes = last ? (size_t)(end - last - 1) : stream->line_bytes + bytes;
     sink->open_line = stream->is_in_line ? stream : NULL;
 }
 
@@ -86,6 +108,29 @@ static void forward(struct output *output, const struct stream *stream, size_t b
 {
     size_t index = (size_t)(stream - output->streams);
     output->forward(output->forward_arg, index / 2, (int)(index % 2), stream->data, bytes);
+}
+
+/* For a line that is longer than the buffer. */
+static void stream_grow(struct stream *stream)
+{
+    struct output *output = stream->sink->output;
+    size_t more = stream->capacity;
+    char *data = output->grown_bytes + more <= LINES_MAX_BYTES ? realloc(stream->data, stream->capacity + more) : NULL;
+    if (!data)
+        return;
+    stream->data = data;
+    stream->capacity += more;
+    output->grown_bytes += more;
+}
+
+static void stream_shrink(struct stream *stream)
+{
+    char *data = stream->capacity > STREAM_BYTES ? realloc(stream->data, STREAM_BYTES) : NULL;
+    if (!data)
+        return;
+    stream->sink->output->grown_bytes -= stream->capacity - STREAM_BYTES;
+    stream->data = data;
+    stream->capacity = STREAM_BYTES;
 }
 
 /* Moves `bytes` of a stream, whole lines or the beginning of one, on. */
@@ -103,6 +148,8 @@ static void stream_hand_over(struct stream *stream, size_t bytes)
     stream->used -= bytes;
     memmove(stream->data, stream->data + bytes, stream->used);
     stream->partial_since_ns = 0;
+    if (stream->used < STREAM_BYTES)
+        stream_shrink(stream);
 }
 
 static void stream_end(struct output *output, struct stream *stream)
@@ -116,6 +163,7 @@ static void stream_end(struct output *output, struct stream *stream)
     loop_close(output->loop, &stream->watch);
     free(stream->data);
     stream->data = NULL;
+    stream->capacity = 0;
     output->open_count--;
 }
 
@@ -126,9 +174,13 @@ static void stream_take(struct stream *stream, size_t bytes)
     stream->used += bytes;
     if (newline)
         stream_hand_over(stream, (size_t)(newline + 1 - stream->data));
-    else if (stream->used == STREAM_BYTES || stream->is_in_line)
+    else if (stream->is_in_line)
         stream_hand_over(stream, stream->used);
-    if (stream->used > 0 && stream->partial_since_ns == 0)
+    else if (stream->used == stream->capacity)
+        stream_grow(stream);
+    if (stream->used == stream->capacity)
+        stream_hand_over(stream, stream->used);
+    if (stream->used > 0 && (stream->partial_since_ns == 0 || stream->used > STREAM_BYTES)) /* that is no prompt */
         stream->partial_since_ns = stream->sink->output->last_read_ns;
 }
 
@@ -137,7 +189,7 @@ static void stream_ready(struct watch *watch, uint32_t events)
     (void)events;
     struct stream *stream = watch->owner;
     struct output *output = stream->sink->output;
-    ssize_t n = read(watch->fd, stream->data + stream->used, STREAM_BYTES - stream->used);
+    ssize_t n = read(watch->fd, stream->data + stream->used, stream->capacity - stream->used);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     output->last_read_ns = loop_now_ns(output->loop);
@@ -227,6 +279,7 @@ void output_add(struct output *output, size_t pe, int which, int fd, const char 
     output_expect(output, pe, which, tag);
     stream->data = malloc(STREAM_BYTES);
     quoit_assert(stream->data);
+    stream->capacity = STREAM_BYTES;
     stream->watch = (struct watch){.fd = fd, .events = EPOLLIN, .ready = stream_ready, .owner = stream};
     loop_add(output->loop, &stream->watch);
 }
@@ -253,9 +306,10 @@ uint64_t output_step(struct output *output, uint64_t now_ns)
         struct stream *stream = &output->streams[i];
         if (stream->partial_since_ns == 0 || stream->sink->is_full || output->is_held)
             continue; /* who does not take more delays the rest of the line */
+        bool is_long = stream->used > STREAM_BYTES;
         uint64_t due_ns = output->last_read_ns + PARTIAL_NS;
-        if (due_ns > stream->partial_since_ns + PARTIAL_MAX_NS)
-            due_ns = stream->partial_since_ns + PARTIAL_MAX_NS;
+        if (is_long || due_ns > stream->partial_since_ns + PARTIAL_MAX_NS)
+            due_ns = stream->partial_since_ns + (is_long ? LONG_NS : PARTIAL_MAX_NS);
         if (due_ns <= now_ns)
             stream_hand_over(stream, stream->used);
         else if (due_ns < next_ns)
@@ -297,11 +351,8 @@ uint64_t output_stuck_ns(const struct output *output, uint64_t now_ns)
 void output_say(struct output *output, const char *text, size_t bytes)
 {
     struct sink *sink = sink_for(output, 1);
-    if (sink->open_line && bytes) {
-        sink_append(sink, "\n", 1);
-        sink->open_line->is_in_line = false;
-        sink->open_line = NULL;
-    }
+    if (sink->open_line && bytes)
+        sink_break_line(sink);
     sink_append(sink, text, bytes);
     sink_write(sink);
 }

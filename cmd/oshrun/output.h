@@ -4,6 +4,8 @@
  * What it is: a stream for each pipe of a PE, and a sink for each of the two outputs (one for both, if both lead to the
  * same file). Bytes of a stream keep their order. Lines of different streams are never mixed: a stream forwards whole
  * lines, and an unfinished line (a prompt) when all streams are quiet for a moment, after a second, or at the end.
+ * Lines are held whole up to 16 MiB in all streams together; what is longer is forwarded in parts, and "[...]" marks
+ * where another line comes between.
  *
  * Promises: never blocks, however slow the reader of a sink is; when a sink is full its streams are not read, so that
  * the PEs wait. Errors: a sink records the errno of a failed write: EPIPE when its reader has gone.
@@ -33,6 +35,9 @@ struct stream {
     struct sink *sink;
     char *data; /* at most one unfinished line and what one read adds; NULL: it comes from another machine */
     size_t used;
+    size_t capacity;
+    size_t line_bytes; /* of the unfinished line, that were moved to the sink */
+    bool is_cut;       /* the rest of a long line follows */
     const char *tag; /* begins each line; "" for none. Owned by the caller */
     bool is_open;
     bool is_in_line;           /* the last bytes moved to the sink did not end a line */
@@ -45,6 +50,7 @@ struct output {
     struct stream *streams; /* two per PE */
     size_t stream_count;
     size_t open_count; /* streams before their end of file */
+    size_t grown_bytes; /* of all buffers, beyond what each has at first */
     uint64_t last_read_ns;
     uint64_t last_write_ns; /* when a sink last accepted bytes, or last became non-empty */
     /* If it is set, lines, and unfinished ones as above, go there and to no sink; no bytes: the stream has ended. */

@@ -52,7 +52,7 @@
 #include "loop.h"
 
 #define TALK_KEY_BYTES    16
-#define TALK_FRAME_MAX    (16u << 20)
+#define TALK_FRAME_MAX    (20u << 20)
 #define TALK_WINDOW_BYTES (256u << 10) /* of output, and of input, that is not TAKEN yet */
 #define TALK_NO_PE        UINT32_MAX
 /* In the place of the PE of a SIGNAL, whose bytes are an int32_t. */

@@ -99,6 +99,36 @@ class Output(scenario.Case):
             file.seek(0)
             self.assertEqual(hashlib.sha1(out).hexdigest(), hashlib.sha1(file.read()).hexdigest())
 
+    def test_long_lines_of_several(self):
+        """Each is larger than pipe and buffer, and written in parts while the others write."""
+        count, lines, size = 3, 4, 1 << 20
+        program = "import os, sys\nline = sys.argv[1].encode() * %d + b'\\n'\nfor _ in range(%d):\n    at = 0\n" \
+                  "    while at < len(line):\n        at += os.write(1, line[at:at + 7001])\n" % (size, lines)
+        arguments = []
+        for pe in range(count):
+            arguments += [":"] * bool(pe) + ["python3", "-c", program, pe]
+        result = self.run_job(*arguments)
+        self.assertEqual((result.status, result.err), (0, ""))
+        self.assertTrue(sorted(result.out.splitlines()) == [str(pe) * size for pe in range(count) for _ in range(lines)],
+                        sorted({(line[:1], len(line)) for line in result.out.splitlines()}))
+
+    def test_a_line_that_is_too_long(self):
+        """Another PE's line comes between, once what oshrun holds is full: marked, and nothing is lost."""
+        size, rest = 20 << 20, 1000
+        with tempfile.TemporaryDirectory() as folder:
+            wait = "while [ ! -e %s/%s ]; do sleep 0.02; done"
+            long = f"head -c {size} /dev/zero | tr '\\0' a; touch {folder}/full; {wait % (folder, 'said')}; " \
+                   f"head -c {rest} /dev/zero | tr '\\0' a; echo"
+            result = self.run_job("sh", "-c", long, ":", "sh", "-c", f"{wait % (folder, 'full')}; echo b; touch {folder}/said")
+        self.assertEqual((result.status, result.err), (0, ""))
+        lines = result.out.splitlines()
+        self.assertEqual([line for line in lines if "a" not in line], ["b"])
+        parts = [line for line in lines if "a" in line]
+        self.assertEqual(len(parts), 2)
+        self.assertTrue(parts[0].endswith("a[...]") and parts[1].startswith("[...]a"))
+        self.assertEqual("".join(parts).replace("[...]", "").count("a"), size + rest)
+        self.assertEqual(len("".join(parts)), size + rest + 2 * len("[...]"))
+
     def test_prompt_without_newline_appears(self):
         job = self.start("sh", "-c", "printf 'name? '; sleep 30")
         ready, _, _ = select.select([job.stdout], [], [], scenario.LATE_S)
