@@ -7,8 +7,6 @@
 #include "shmem/set.h"
 #include "shmem/span.h"
 
-#define PSYNC_USED 2
-
 static struct quoit_set check_set(int start, int log_stride, int size, long *psync, const char *call)
 {
     uint32_t pe_count = quoit_job.pe_count;
@@ -30,7 +28,7 @@ static struct quoit_set check_set(int start, int log_stride, int size, long *psy
         .range = {.start = (uint32_t)start, .stride = size == 1 ? 1 : stride, .size = (uint32_t)size},
         .rank = distance / stride,
         .sync = (uint64_t *)psync,
-        .offset_sync = quoit_check_symmetric(psync, PSYNC_USED * sizeof *psync, "pSync", call),
+        .offset_sync = quoit_check_symmetric(psync, QUOIT_SET_WORDS * sizeof *psync, "pSync", call),
         .call = call,
     };
 }
@@ -50,8 +48,7 @@ static uint64_t check_call(struct quoit_set *set, const struct quoit_audit_argum
                                           .stride = set->range.stride,
                                           .size = set->range.size,
                                           .psync = (const long *)set->sync,
-                                          .offset_psync = set->offset_sync,
-                                          .come_word = QUOIT_SET_JOIN_WORD};
+                                          .offset_psync = set->offset_sync};
     return quoit_audit_set_begin(&about, set->call, arguments, sync_set, set);
 }
 

@@ -288,13 +288,12 @@ static struct quoit_audit_set_note *own_set(uint64_t offset_psync, size_t *at_ou
     return &quoit_job.audit->shared_self->sets[index];
 }
 
-/* On entry only the word with which others announce the first sync may differ from the initial value: everything after
- * that sync waits for this PE. */
+/* What other PEs write there waits for this one. */
 static void check_psync(const struct quoit_audit_set *set, const char *call)
 {
     for (size_t i = 0; i < SHMEM_SYNC_SIZE; i++) {
         int64_t value = __atomic_load_n(&set->psync[i], __ATOMIC_ACQUIRE);
-        if (value != SHMEM_SYNC_VALUE && i != set->come_word)
+        if (value != SHMEM_SYNC_VALUE)
             quoit_wrong(QUOIT_WRONG_PSYNC, call,
                         "pSync[%zu] is %" PRId64 ", but all words of pSync are SHMEM_SYNC_VALUE (%ld) before the "
                         "call; set them on all PEs, then shmem_barrier_all",
@@ -302,7 +301,7 @@ static void check_psync(const struct quoit_audit_set *set, const char *call)
     }
 }
 
-/* Barriers leave at the same time as all others, and their pSync may be reused at once. */
+/* Barriers leave at the same time as all others, and their pSync may be reused at once by the same set. */
 static bool is_barrier(const char *call)
 {
     return strcmp(call, "shmem_barrier") == 0 || strcmp(call, "shmem_sync") == 0;
@@ -320,7 +319,7 @@ static void check_in_use(const struct quoit_audit_set *set, const struct quoit_a
         quoit_fabric_get(quoit_job.fabric, &quoit_job.fabric->default_context, &theirs, at, sizeof theirs, pe);
         bool is_same_set = theirs.members == mine->members;
         if (!theirs.is_inside || theirs.offset_psync != mine->offset_psync ||
-            (is_same_set && theirs.call_count >= mine->call_count) || is_barrier(theirs.note.call))
+            (is_same_set && (theirs.call_count >= mine->call_count || is_barrier(theirs.note.call))))
             continue;
         quoit_wrong(QUOIT_WRONG_PSYNC, call,
                     "pSync %p is still in use by PE %u in %.47s%s; another pSync or a barrier between the calls is "

@@ -103,7 +103,6 @@ struct quoit_audit_set {
     uint32_t size;
     const long *psync;
     uint64_t offset_psync;
-    uint32_t come_word; /* the word of pSync in which `sync` records arrivals */
 };
 
 /* Called before the collective: checks that pSync is unused on all members, then as quoit_audit_collective(). `sync`

@@ -49,10 +49,37 @@ static uint32_t first_pe(const struct quoit_set *set)
     return set->range.start;
 }
 
+static uint64_t key_of(const struct quoit_set *set)
+{
+    return (uint64_t)set->range.start << 40 | (uint64_t)set->range.stride << 20 | set->range.size;
+}
+
+static uint64_t at_word(const struct quoit_set *set, uint32_t word)
+{
+    return set->offset_sync + word * sizeof(uint64_t);
+}
+
+static bool is_open(void *arg)
+{
+    const struct quoit_set *set = arg;
+    return quoit_fabric_amo_fetch(quoit_job.fabric, &quoit_job.fabric->default_context, QUOIT_AMO_FETCH,
+                                  sizeof(uint64_t), at_word(set, QUOIT_SET_OPEN_WORD), 0, 0,
+                                  first_pe(set)) == key_of(set);
+}
+
+/* Waits until the first member is in its call with this set. Nobody wakes this PE for it, which looks again and again.
+ */
+static void wait_for_first(struct quoit_set *set)
+{
+    if (!is_open(set))
+        quoit_self_wait_at(&quoit_job.fabric->self, at_word(set, QUOIT_SET_RESPONSE_WORD), sizeof(uint64_t), is_open,
+                           set, set->call, NULL);
+}
+
 /* Adds to the word of the first member, in its pSync. */
 static void join(const struct quoit_set *set, struct proposal mine)
 {
-    uint64_t offset = set->offset_sync + QUOIT_SET_JOIN_WORD * sizeof(uint64_t), seen = 0, expected;
+    uint64_t offset = at_word(set, QUOIT_SET_JOIN_WORD), seen = 0, expected;
     do {
         expected = seen;
         seen = quoit_fabric_amo_fetch(quoit_job.fabric, &quoit_job.fabric->default_context, QUOIT_AMO_COMPARE_SWAP,
@@ -76,21 +103,25 @@ static uint64_t take_word(const struct quoit_set *set, uint32_t word, uint64_t l
 {
     struct wait_word wait = {&set->sync[word], least};
     if (!has_come(&wait))
-        quoit_self_wait_at(&quoit_job.fabric->self, set->offset_sync + word * sizeof(uint64_t), sizeof(uint64_t),
-                           has_come, &wait, set->call, NULL);
+        quoit_self_wait_at(&quoit_job.fabric->self, at_word(set, word), sizeof(uint64_t), has_come, &wait, set->call,
+                           NULL);
     return __atomic_exchange_n(&set->sync[word], 0, __ATOMIC_ACQ_REL);
 }
 
-static struct proposal agree(const struct quoit_set *set, struct proposal mine)
+static struct proposal agree(struct quoit_set *set, struct proposal mine)
 {
+    if (set->rank == 0)
+        __atomic_store_n(&set->sync[QUOIT_SET_OPEN_WORD], key_of(set), __ATOMIC_RELEASE);
+    else
+        wait_for_first(set);
     join(set, mine);
     if (set->rank != 0)
         return unpack(take_word(set, QUOIT_SET_RESPONSE_WORD, 1));
     uint64_t all = take_word(set, QUOIT_SET_JOIN_WORD, pack((struct proposal){.member_count = set->range.size}));
+    __atomic_store_n(&set->sync[QUOIT_SET_OPEN_WORD], 0, __ATOMIC_RELEASE); /* before any member can call again */
     for (uint32_t rank = 1; rank < set->range.size; rank++)
         quoit_fabric_amo(quoit_job.fabric, &quoit_job.fabric->default_context, QUOIT_AMO_SET, sizeof(uint64_t),
-                         set->offset_sync + QUOIT_SET_RESPONSE_WORD * sizeof(uint64_t), all,
-                         set->range.start + rank * set->range.stride);
+                         at_word(set, QUOIT_SET_RESPONSE_WORD), all, set->range.start + rank * set->range.stride);
     return unpack(all);
 }
 

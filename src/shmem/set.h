@@ -6,6 +6,10 @@
  * than there are such pieces shares the last piece among the others: their teams are made for one call and deleted
  * after it.
  *
+ * A member joins once the first one is in its call with the same set. So a program that uses one pSync for several
+ * sets, which the specification forbids and --check reports, does not mix them up: their first members, one or several,
+ * take the sets in the order of their own calls.
+ *
  * Threads: one thread of a PE at a time is in its first call with any set. Errors: lack of memory ends the job.
  */
 #ifndef QUOIT_SHMEM_SET_H
@@ -13,10 +17,11 @@
 
 #include "shmem/job.h"
 
+/* Words of pSync. Those of the first member: JOIN counts the members that have come, OPEN says for which set. */
 #define QUOIT_SET_RESPONSE_WORD 0
-#define QUOIT_SET_JOIN_WORD                                                                                            \
-    1 /* of the first member's pSync: not at its initial value while others have arrived and                           \
-       * it has not */
+#define QUOIT_SET_JOIN_WORD     1
+#define QUOIT_SET_OPEN_WORD     2
+#define QUOIT_SET_WORDS         3
 
 struct quoit_set {
     struct quoit_team_range range;

@@ -52,6 +52,24 @@ static void free_null(void)
     shmem_free(block);
 }
 
+/* One pSync for several active sets, which the specification forbids: each barrier is one all the same. */
+static void one_psync(void)
+{
+    static long psync[SHMEM_BARRIER_SYNC_SIZE], arrived[5];
+    const int n = shmem_n_pes(), me = shmem_my_pe(), rounds = 30;
+    const int sets[5][3] = {{0, 1, (n + 1) / 2}, {1, 1, n / 2}, {0, 0, n - 1}, {1, 0, n - 1}, {0, 0, n}};
+    for (int round = 1; round <= rounds; round++)
+        for (int i = 0; i < 5; i++) {
+            const int start = sets[i][0], log_stride = sets[i][1], size = sets[i][2], distance = me - start;
+            if (distance < 0 || distance % (1 << log_stride) != 0 || distance >> log_stride >= size)
+                continue;
+            shmem_long_atomic_inc(&arrived[i], start);
+            shmem_barrier(start, log_stride, size, psync);
+            expect(me != start || shmem_long_atomic_fetch(&arrived[i], me) >= (long)round * size,
+                   "a barrier left too early");
+        }
+}
+
 int main(int argc, char **argv)
 {
     shmem_init();
@@ -61,6 +79,8 @@ int main(int argc, char **argv)
         align();
     else if (argc == 2 && strcmp(argv[1], "free-null") == 0)
         free_null();
+    else if (argc == 2 && strcmp(argv[1], "one-psync") == 0)
+        one_psync();
     else
         shmem_global_exit(2);
     shmem_finalize();

@@ -32,6 +32,17 @@ class Tolerated(scenario.Case):
                     result = self.run_job(*check, *shape, TOLERATED, "free-null")
                     self.assertEqual((result.status, result.out, result.err), (0, "", ""), result)
 
+    def test_one_psync(self):
+        """Of two first members, and of one. Which PE --check catches, and where, is chance."""
+        for shape in SHAPES:
+            with self.subTest(shape=shape):
+                result = self.run_job(*shape, TOLERATED, "one-psync")
+                self.assertEqual((result.status, result.out, result.err), (0, "", ""), result)
+                result = scenario.until_good(lambda: self.run_job("--check", *shape, TOLERATED, "one-psync"),
+                                             lambda result: "Q0120" in result.err)
+                self.assertEqual(result.status, 1, result)
+                self.assertRegex(result.err, r"shmem_barrier: pSync \S+ is still in use by PE \d in shmem_barrier.*\[Q0120\]")
+
 
 if __name__ == "__main__":
     scenario.main()
