@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: what net_test.c, which knows no driver, cannot ask of this one: who is let in, what a peer may not send, frames
- * that come in pieces, and two ends that call each other. Method: the ends of two hosts in this process, over the loopback
- * device, between pages that may not be accessed; where it says so the test itself is host 1, with a socket and bytes of
- * its own. */
+ * that come in pieces, and two ends that call each other. Method: the ends of two hosts in this process, over the
+ * loopback device, between pages that may not be accessed; where it says so the test itself is host 1, with a socket
+ * and bytes of its own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,6 +28,7 @@
 #define FRAME_COUNT  200u
 #define PUT_BYTES    (8u << 20)
 #define WINDOW_BYTES 65536
+#define PIECES_BYTES (300u << 10) /* of a put that leaves in pieces */
 
 static const struct quoit_net_driver *const driver = &quoit_net_driver_tcp;
 
@@ -36,6 +37,7 @@ struct side {
     char *memory;
     void *region;
     uint32_t done_count, gone_count, message_count, broken_mask;
+    uint64_t done_cookie; /* the last one's */
     char message[MESSAGE_BYTES];
     uint32_t message_bytes;
 };
@@ -43,7 +45,8 @@ struct side {
 static void on_done(void *arg, uint32_t host, uint64_t cookie, enum quoit_status status, uint64_t bytes)
 {
     struct side *side = arg;
-    (void)host, (void)cookie, (void)bytes;
+    (void)host, (void)bytes;
+    side->done_cookie = cookie;
     side->done_count += status == QUOIT_OK;
     side->gone_count += status == QUOIT_GONE;
 }
@@ -70,7 +73,7 @@ static char *guarded(size_t bytes)
     return all + page;
 }
 
-static struct quoit_net_key open_side(struct side *side, uint32_t host)
+static struct quoit_net_key open_side_with(struct side *side, uint32_t host, uint32_t guest_count)
 {
     char problem[QUOIT_NET_PROBLEM_BYTES];
     struct quoit_net_key key;
@@ -78,11 +81,17 @@ static struct quoit_net_key open_side(struct side *side, uint32_t host)
         .device = "lo",
         .host = host,
         .host_count = HOST_COUNT,
+        .guest_count = guest_count,
         .events = {.arg = side, .done = on_done, .message = on_message, .broken = on_broken}};
     *side = (struct side){.memory = guarded(MEMORY_BYTES)};
     assert_int_equal(driver->open(&config, &side->end, problem), QUOIT_OK);
     assert_int_equal(driver->reg(side->end, side->memory, MEMORY_BYTES, &key, &side->region), QUOIT_OK);
     return key;
+}
+
+static struct quoit_net_key open_side(struct side *side, uint32_t host)
+{
+    return open_side_with(side, host, 0);
 }
 
 static void close_side(struct side *side)
@@ -95,7 +104,7 @@ static void close_side(struct side *side)
 #define until(condition, one, other)                                                                                   \
     do {                                                                                                               \
         const uint64_t deadline_ns = quoit_clock_now_ns() + DEADLINE_NS;                                               \
-        struct side *until_sides[] = {(one), (other)};                                                                  \
+        struct side *until_sides[] = {(one), (other)};                                                                 \
         while (!(condition)) {                                                                                         \
             for (int side_index = 0; side_index < 2; side_index++)                                                     \
                 if (until_sides[side_index])                                                                           \
@@ -143,12 +152,12 @@ static bool has_something(int fd)
     return poll(&one, 1, 0) == 1;
 }
 
-/* Host 1: the test, which has been let in. */
-static int be_host_1_with(struct side *side, int window_bytes)
+/* The test is the host, which has been let in. */
+static int be_host_with(struct side *side, uint32_t host, int window_bytes)
 {
     char word = 0;
     int fd = call_with(side, window_bytes);
-    const struct hello hello = hello_to(side, 1);
+    const struct hello hello = hello_to(side, host);
     assert_int_equal(send(fd, &hello, sizeof hello, MSG_NOSIGNAL), sizeof hello);
     until(has_something(fd), side, NULL);
     assert_int_equal(recv(fd, &word, 1, 0), 1);
@@ -158,7 +167,7 @@ static int be_host_1_with(struct side *side, int window_bytes)
 
 static int be_host_1(struct side *side)
 {
-    return be_host_1_with(side, 0);
+    return be_host_with(side, 1, 0);
 }
 
 static void receive_whole(struct side *side, int fd, void *to, uint64_t bytes)
@@ -255,7 +264,111 @@ static void test_what_no_end_sends(void **state)
     }
 }
 
-/* Puts and messages whose bytes come in pieces of any size; a model of the memory repeats the puts. */
+static void send_frame(int fd, const struct frame *frame, const char *payload, size_t bytes)
+{
+    assert_int_equal(send(fd, frame, sizeof *frame, MSG_NOSIGNAL), sizeof *frame);
+    assert_int_equal(send(fd, payload, bytes, MSG_NOSIGNAL), bytes);
+}
+
+/* Beginnings of an answer that fit no get of this end, though each but one of their fields fits the get that is under
+ * way: the end closes the connection, and nothing was written or reported. The get has the place of an earlier one that
+ * was answered. */
+static void test_answers_that_fit_no_get(void **state)
+{
+    static const char payload[128] = {[0 ... 127] = 1};
+    enum { EARLIER, NOT_BEGUN, OFFSET, TOO_LONG, OTHER_HOST, OF_A_PUT, CASE_COUNT };
+    (void)state;
+    for (uint32_t wrong = 0; wrong < CASE_COUNT; wrong++) {
+        struct side side;
+        struct frame asked[2], answer;
+        char local[128] = {0};
+        void *window;
+        struct quoit_net_key key = open_side(&side, 0);
+        int fd = be_host_1(&side), other_fd = be_host_with(&side, 2, 0);
+        assert_int_equal(driver->attach(side.end, 1, &key, &window), QUOIT_OK);
+        const struct quoit_net_transfer transfer = {.host = 1, .window = window, .local = local, .bytes = 64};
+        assert_int_equal(driver->get(side.end, &transfer), QUOIT_OK);
+        receive_whole(&side, fd, &asked[0], sizeof asked[0]);
+        answer = (struct frame){.kind = FRAME_ANSWER, .bytes = 64, .id = asked[0].id};
+        send_frame(fd, &answer, payload, 64);
+        until(side.done_count == 1, &side, NULL);
+        assert_memory_equal(local, payload, 64);
+        memset(local, 0, sizeof local);
+        if (wrong == OF_A_PUT)
+            assert_int_equal(driver->put(side.end, &transfer), QUOIT_OK);
+        else
+            assert_int_equal(driver->get(side.end, &transfer), QUOIT_OK);
+        receive_whole(&side, fd, &asked[1], sizeof asked[1]);
+        answer.id = asked[0].id + (1ull << 32); /* the same place once more */
+        if (wrong != OF_A_PUT)
+            assert_int_equal(asked[1].id, answer.id);
+        answer.id = wrong == EARLIER ? asked[0].id : wrong == NOT_BEGUN ? answer.id + 1 : answer.id;
+        answer.address = wrong == OFFSET ? 1 : wrong == OF_A_PUT ? 64 : 0;
+        answer.bytes = wrong == TOO_LONG ? 65 : wrong == OF_A_PUT ? 0 : 63;
+        send_frame(wrong == OTHER_HOST ? other_fd : fd, &answer, payload, answer.bytes);
+        until(side.broken_mask == (wrong == OTHER_HOST ? 1u << 2 : 1u << 1), &side, NULL);
+        for (uint32_t i = 0; i < sizeof local; i++)
+            assert_int_equal(local[i], 0);
+        assert_int_equal(side.done_count, 1);
+        driver->detach(side.end, window);
+        close(fd);
+        close(other_fd);
+        close_side(&side);
+    }
+}
+
+/* A put that leaves in pieces is one put: its last piece says so, and it is done when the other end has confirmed it,
+ * before one that was posted behind it. */
+static void test_a_put_in_pieces(void **state)
+{
+    struct side side;
+    struct quoit_prng chance = {.state = 36};
+    struct frame frame, landed = {.kind = FRAME_LANDED};
+    void *window;
+    char *local = malloc(PIECES_BYTES), *come = calloc(1, PIECES_BYTES);
+    uint64_t piece_count = 0;
+    (void)state;
+    assert_non_null(local);
+    assert_non_null(come);
+    for (uint32_t i = 0; i < PIECES_BYTES; i++)
+        local[i] = (char)quoit_prng_choose(&chance, 256);
+    struct quoit_net_key key = open_side(&side, 0);
+    int fd = be_host_1(&side);
+    assert_int_equal(driver->attach(side.end, 1, &key, &window), QUOIT_OK);
+    const uint64_t sizes[2] = {PIECES_BYTES, 8};
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct quoit_net_transfer transfer = {
+            .host = 1, .window = window, .local = local, .bytes = sizes[i], .cookie = i};
+        assert_int_equal(driver->put(side.end, &transfer), QUOIT_OK);
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        for (uint64_t bytes = 0; bytes < sizes[i]; bytes += frame.bytes, piece_count++) {
+            receive_whole(&side, fd, &frame, sizeof frame);
+            assert_int_equal(frame.kind, FRAME_PUT);
+            assert_int_equal(frame.address - (uint64_t)(uintptr_t)side.memory, bytes);
+            assert_true(frame.bytes > 0 && frame.bytes <= sizes[i] - bytes);
+            assert_int_equal(frame.is_last, bytes + frame.bytes == sizes[i]);
+            receive_whole(&side, fd, come + bytes, frame.bytes);
+        }
+        assert_memory_equal(come, local, PIECES_BYTES);
+        assert_int_equal(side.done_count, 0);
+    }
+    assert_true(piece_count > 3);
+    for (uint32_t i = 0; i < 2; i++) {
+        landed.bytes = i + 1; /* one put more than there are is of no other */
+        send_frame(fd, &landed, "", 0);
+        until(side.done_count == i + 1, &side, NULL);
+        assert_int_equal(side.done_cookie, i);
+    }
+    driver->detach(side.end, window);
+    close(fd);
+    close_side(&side);
+    free(come);
+    free(local);
+}
+
+/* Puts and messages whose bytes come in pieces of any size; a model of the memory repeats the puts. What is no last
+ * piece of a put is not confirmed. */
 static void test_pieces(void **state)
 {
     struct side side;
@@ -271,11 +384,12 @@ static void test_pieces(void **state)
     for (uint32_t i = 0; i < FRAME_COUNT; i++) {
         uint64_t bytes = quoit_prng_choose(&chance, MEMORY_BYTES + 1);
         uint64_t offset = quoit_prng_choose(&chance, MEMORY_BYTES - bytes + 1);
-        bool is_put = quoit_prng_choose(&chance, 3) != 0;
+        bool is_put = i < FRAME_COUNT - 1 && quoit_prng_choose(&chance, 3) != 0;
+        bool is_last = is_put && quoit_prng_choose(&chance, 2) != 0;
         const struct frame frame = {.kind = is_put ? FRAME_PUT : FRAME_MESSAGE,
                                     .bytes = bytes,
                                     .address = (uint64_t)(uintptr_t)side.memory + offset,
-                                    .is_last = is_put};
+                                    .is_last = is_last};
         memcpy(stream + all, &frame, sizeof frame);
         all += sizeof frame;
         for (uint64_t at = 0; at < bytes; at++)
@@ -283,13 +397,13 @@ static void test_pieces(void **state)
         if (is_put)
             memcpy(model + offset, stream + all, bytes);
         all += bytes;
-        put_count += is_put;
+        put_count += is_last;
         message_count += !is_put;
     }
     int fd = be_host_1(&side);
     struct frame landed;
     uint64_t landed_count = 0;
-    while (sent < all || landed_count < put_count) {
+    while (landed_count < put_count || side.message_count < message_count || has_something(fd)) {
         uint64_t most = 1 + quoit_prng_choose(&chance, quoit_prng_choose(&chance, 2) ? 40 : 40000);
         ssize_t now = send(fd, stream + sent, most < all - sent ? most : all - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
         sent += now > 0 ? (uint64_t)now : 0;
@@ -300,7 +414,8 @@ static void test_pieces(void **state)
         }
         assert_int_equal(side.broken_mask, 0);
     }
-    until(side.message_count == message_count, &side, NULL);
+    assert_int_equal(sent, all);
+    assert_int_equal(side.message_count, message_count);
     assert_int_equal(landed_count, put_count);
     assert_memory_equal(side.memory, model, MEMORY_BYTES);
     close(fd);
@@ -400,7 +515,7 @@ static void test_a_message_overtakes_a_put(void **state)
     assert_non_null(local);
     assert_non_null(come);
     struct quoit_net_key key = open_side(&side, 0);
-    int fd = be_host_1_with(&side, WINDOW_BYTES);
+    int fd = be_host_with(&side, 1, WINDOW_BYTES);
     assert_int_equal(driver->attach(side.end, 1, &key, &window), QUOIT_OK);
     const struct quoit_net_transfer transfer = {.host = 1, .window = window, .local = local, .bytes = PUT_BYTES};
     assert_int_equal(driver->put(side.end, &transfer), QUOIT_OK);
@@ -430,16 +545,137 @@ static void test_a_message_overtakes_a_put(void **state)
     free(local);
 }
 
+static void ask(int fd, const struct side *side, uint64_t id, uint64_t bytes)
+{
+    const struct frame frame = {
+        .kind = FRAME_GET, .bytes = bytes, .address = (uint64_t)(uintptr_t)side->memory, .id = id};
+    send_frame(fd, &frame, "", 0);
+}
+
+/* Gets that are asked for together are answered in their order, however many follow each other. One that asks for more
+ * than any end does, and reads no answer, is not served for ever. */
+static void test_gets_together(void **state)
+{
+    const uint64_t count = 2 * QUOIT_NET_TRANSFERS_MAX;
+    struct side side;
+    struct frame answer;
+    char come[64];
+    (void)state;
+    open_side(&side, 0);
+    int fd = be_host_with(&side, 1, WINDOW_BYTES);
+    for (uint32_t i = 0; i < MEMORY_BYTES; i++)
+        side.memory[i] = (char)(i * 7 + 1);
+    for (uint64_t id = 0; id < count; id++) {
+        ask(fd, &side, id, id % 64);
+        if (id % 4 < 3)
+            continue;
+        for (uint64_t asked = id - 3; asked <= id; asked++) {
+            receive_whole(&side, fd, &answer, sizeof answer);
+            assert_int_equal(answer.kind, FRAME_ANSWER);
+            assert_int_equal(answer.id, asked);
+            assert_int_equal(answer.bytes, asked % 64);
+            receive_whole(&side, fd, come, answer.bytes);
+            assert_memory_equal(come, side.memory, answer.bytes);
+        }
+    }
+    assert_int_equal(side.broken_mask, 0);
+    for (uint64_t id = 0; !side.broken_mask && id < 2 * count; id++) {
+        ask(fd, &side, id, MEMORY_BYTES);
+        driver->progress(side.end);
+    }
+    until(side.broken_mask == 1u << 1, &side, NULL);
+    close(fd);
+    close_side(&side);
+}
+
+/* While a long put leaves, answers have every other turn. */
+static void test_answers_and_puts_take_turns(void **state)
+{
+    enum { ANSWERS = 16 };
+    struct side side;
+    struct frame frame;
+    void *window;
+    char *local = calloc(1, PUT_BYTES), *come = malloc(PUT_BYTES);
+    uint32_t puts[ANSWERS] = {0};
+    (void)state;
+    assert_non_null(local);
+    assert_non_null(come);
+    struct quoit_net_key key = open_side(&side, 0);
+    int fd = be_host_with(&side, 1, WINDOW_BYTES);
+    assert_int_equal(driver->attach(side.end, 1, &key, &window), QUOIT_OK);
+    const struct quoit_net_transfer transfer = {.host = 1, .window = window, .local = local, .bytes = PUT_BYTES};
+    assert_int_equal(driver->put(side.end, &transfer), QUOIT_OK);
+    for (uint32_t i = 0; i < ANSWERS; i++)
+        ask(fd, &side, i, MEMORY_BYTES);
+    for (uint32_t i = 0; i < 1000; i++)
+        driver->progress(side.end);
+    for (uint32_t answer_count = 0; answer_count < ANSWERS;) {
+        receive_whole(&side, fd, &frame, sizeof frame);
+        receive_whole(&side, fd, come, frame.bytes);
+        if (frame.kind == FRAME_PUT)
+            puts[answer_count]++;
+        else
+            assert_int_equal(frame.id, answer_count++);
+    }
+    assert_true(puts[0] < PUT_BYTES / (128u << 10) / 2);
+    for (uint32_t i = 1; i < ANSWERS; i++)
+        assert_int_equal(puts[i], 1);
+    close(fd);
+    until(side.broken_mask != 0, &side, NULL);
+    driver->abandon(side.end, 1);
+    driver->detach(side.end, window);
+    close_side(&side);
+    free(come);
+    free(local);
+}
+
+/* A guest may send messages before it is taken, and neither put nor get: the connection is closed. What it sends once
+ * it is taken is served. */
+static void test_a_guest_that_was_not_taken(void **state)
+{
+    (void)state;
+    for (enum frame_kind kind = FRAME_PUT; kind <= FRAME_GET; kind++) {
+        for (int is_taken = 0; is_taken < 2; is_taken++) {
+            struct side side;
+            open_side_with(&side, 0, 1);
+            const struct frame message = {.kind = FRAME_MESSAGE, .bytes = 8};
+            const struct frame frame = {
+                .kind = kind, .bytes = 8, .address = (uint64_t)(uintptr_t)side.memory, .is_last = 1};
+            struct frame answer;
+            int fd = be_host_with(&side, HOST_COUNT, 0);
+            send_frame(fd, &message, "a guest", 8);
+            until(side.message_count == 1, &side, NULL);
+            if (is_taken)
+                assert_int_equal(driver->connect(side.end, HOST_COUNT, &side.end->address), QUOIT_OK);
+            send_frame(fd, &frame, "8 bytes", kind == FRAME_PUT ? 8 : 0);
+            until(has_something(fd), &side, NULL);
+            assert_int_equal(is_closed(fd), !is_taken);
+            if (is_taken) {
+                assert_int_equal(recv(fd, &answer, sizeof answer, 0), sizeof answer);
+                assert_int_equal(answer.kind, kind == FRAME_PUT ? FRAME_LANDED : FRAME_ANSWER);
+            }
+            assert_string_equal(side.memory, kind == FRAME_PUT && is_taken ? "8 bytes" : "");
+            close(fd);
+            close_side(&side);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_who_is_let_in),
         cmocka_unit_test(test_strangers_that_wait),
         cmocka_unit_test(test_what_no_end_sends),
+        cmocka_unit_test(test_answers_that_fit_no_get),
+        cmocka_unit_test(test_a_put_in_pieces),
         cmocka_unit_test(test_pieces),
         cmocka_unit_test(test_two_that_call_each_other),
         cmocka_unit_test(test_a_get_that_is_abandoned),
         cmocka_unit_test(test_a_message_overtakes_a_put),
+        cmocka_unit_test(test_gets_together),
+        cmocka_unit_test(test_answers_and_puts_take_turns),
+        cmocka_unit_test(test_a_guest_that_was_not_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
