@@ -82,6 +82,8 @@ int main(int count, char **words)
         fail("dsm_restart returned", error);
     uint64_t begun = state->step;
     dsm_barrier_all();
+    if (state->step != begun) /* every PE has a copy of that page from before */
+        fail("after dsm_restart a PE saw another step than", (long)state->step);
     if (me == 0 && (dsm_sem_trywait(&state->spent) == 0) != (begun == 0))
         fail("a semaphore was not restored, at step", (long)begun);
     if (me == 0)
