@@ -40,7 +40,7 @@ struct shared {
     uint64_t counter, pointer;
     uint64_t *kinds[KIND_COUNT];
     struct page *block;
-    dsm_flag_t arrived[64];
+    dsm_flag_t arrived[64], steps;
     dsm_lock_t locks[LOCK_COUNT];
     uint64_t counts[LOCK_COUNT];
 };
@@ -102,6 +102,25 @@ static void mp_flag(uint64_t n)
         dsm_flag_wait(&S->flag, n);
         for (int i = 0; i < WORDS; i++)
             check(S->x.words[i], n + (uint64_t)i, "a word of the message");
+    }
+}
+
+/* Waiters for several values of one flag: each is woken by its own, and not before. */
+static void mp_steps(uint64_t n)
+{
+    int count = test.pe_count;
+    uint64_t step = (uint64_t)(test.me - part(0) + count) % (uint64_t)count, base = n * 64;
+    if (step != 0) {
+        dsm_flag_wait(&S->steps, base + step);
+        check(dsm_flag_get(&S->steps), base + step, "the flag");
+        check(S->x.words[step], base + step, "the message");
+        dsm_sem_post(&S->sem);
+        return;
+    }
+    for (uint64_t i = 1; i < (uint64_t)count; i++) {
+        S->x.words[i] = base + i;
+        dsm_flag_set(&S->steps, base + i);
+        dsm_sem_wait(&S->sem);
     }
 }
 
@@ -728,6 +747,7 @@ static const struct {
 } programs[] = {
     {"mp_lock", mp_lock},
     {"mp_flag", mp_flag},
+    {"mp_steps", mp_steps},
     {"mp_barrier", mp_barrier},
     {"wrc", wrc},
     {"isa2", isa2},
