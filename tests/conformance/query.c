@@ -8,10 +8,14 @@ static const int constant = 1;
 
 int main(void)
 {
-    int is_there = 7, provided, level, major, minor;
+    int is_there = 7, provided = 7, level, major, minor;
     char name[SHMEM_MAX_NAME_LEN];
     shmem_query_initialized(&is_there);
     CHECK(is_there == 0, "initialized before init");
+    CHECK(shmem_init_thread(SHMEM_THREAD_SINGLE - 1, &provided) != 0, "init_thread below the lowest level");
+    CHECK(shmem_init_thread(SHMEM_THREAD_MULTIPLE + 1, &provided) != 0, "init_thread above the highest level");
+    shmem_query_initialized(&is_there);
+    CHECK(is_there == 0 && provided == 7, "initialized by a call that failed, or %d is not 7", provided);
     CHECK(shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided) == 0, "init_thread");
     CHECK(provided >= SHMEM_THREAD_SINGLE && provided <= SHMEM_THREAD_MULTIPLE, "level %d", provided);
     shmem_query_initialized(&is_there);
