@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "help.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -69,6 +70,7 @@ static void print_options(const struct plan *plan)
         const struct quoit_option_value *value = &plan->options.values[i];
         char text[64], name[32] = "-";
         quoit_option_format(&plan->options, (enum quoit_option_id)i, text, sizeof text);
+        quoit_text_clean(text, strlen(text));
         if (option->name)
             snprintf(name, sizeof name, "%s%s", strlen(option->name) == 1 ? "-" : "--", option->name);
         printf("%-20s %-24s %-12s %-8s %s", name, option->variable ? option->variable : "-", text[0] ? text : "-",

@@ -14,6 +14,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "bridges.h"
 #include "foreign.h"
 #include "port/driver.h"
@@ -866,6 +867,11 @@ bool plan_place(const struct plan *plan, struct quoit_job_config *config)
 void plan_print(const struct plan *plan)
 {
     struct quoit_job_config config = {0};
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    if (!out)
+        return;
     (void)plan_place(plan, &config); /* was tried */
     for (uint32_t pe = 0; pe < plan->pe_count; pe++) {
         const struct plan_program *program = plan_program_of(plan, pe);
@@ -873,16 +879,20 @@ void plan_print(const struct plan *plan)
         bool is_elsewhere = plan->machines.count > 0; /* whose cores are not known here */
         int core = is_elsewhere ? -1 : plan_core_of(plan, pe);
         if (is_elsewhere)
-            printf("PE %u  %s  ", pe, plan->machines.list[host].name);
+            fprintf(out, "PE %u  %s  ", pe, plan->machines.list[host].name);
         else
-            printf("PE %u  host%u  ", pe, host);
+            fprintf(out, "PE %u  host%u  ", pe, host);
         if (core >= 0)
-            printf("core %d  ", core);
+            fprintf(out, "core %d  ", core);
         for (uint32_t i = 0; i < program->export_count; i++)
-            printf("%s ", program->exports[i]);
-        printf("%s", program->path);
+            fprintf(out, "%s ", program->exports[i]);
+        fprintf(out, "%s", program->path);
         for (int i = 1; i < program->argc; i++)
-            printf(" %s", program->argv[i]);
-        printf("%s%s\n", program->wdir ? "  in " : "", program->wdir ? program->wdir : "");
+            fprintf(out, " %s", program->argv[i]);
+        fprintf(out, "%s%s\n", program->wdir ? "  in " : "", program->wdir ? program->wdir : "");
     }
+    fclose(out);
+    quoit_text_clean(text, bytes);
+    fputs(text, stdout);
+    free(text);
 }

@@ -2,6 +2,7 @@
 #include "base/log.h"
 #include "base/assert.h"
 #include "base/observer.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -33,6 +34,7 @@ static void write_line(char *line, int length)
 {
     if (length > LINE_BYTES - 2)
         length = LINE_BYTES - 2;
+    quoit_text_clean(line, (size_t)length);
     line[length++] = '\n';
     for (int done = 0; done < length;) {
         ssize_t n = write(STDERR_FILENO, line + done, (size_t)(length - done));

@@ -2,6 +2,7 @@
 #include "boot/ended.h"
 #include "boot/place.h"
 #include "boot/protocol.h"
+#include "base/text.h"
 #include "env/clock.h"
 
 #include <signal.h>
@@ -37,9 +38,7 @@ void quoit_ended_line(const char *format, ...)
     length += n < 0 ? 0 : (size_t)n;
     if (length > sizeof line - 2)
         length = sizeof line - 2;
-    for (size_t i = 0; i < length; i++) /* PEs can write control sequences into the names in it */
-        if ((line[i] < ' ' || line[i] > '~') && line[i] != '\n')
-            line[i] = '?';
+    quoit_text_clean(line, length); /* PEs can write control sequences into the names in it */
     line[length++] = '\n';
     if (write(STDERR_FILENO, line, length) < 0)
         return; /* standard error is closed */

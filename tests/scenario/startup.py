@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import scenario
@@ -116,6 +117,30 @@ class Startup(scenario.Case):
         self.assertIn("started a second OpenSHMEM program", result.err)
         self.assertIn("[Q0208]", result.err)
         self.assertNotIn("version", result.err)
+
+    def test_control_characters(self):
+        """What a user, a file or the environment supplies reaches no terminal as a sequence that it obeys, in messages or
+        in the plan; text beyond ASCII does."""
+        evil, file = "\033]0;x\007\033[31m\u009b2J\x7f", self.hostfile("a\033[2Jb slots=1\nc\x01d\n")
+        for words, env in (
+                (("--hostfile", file, "--dry-run", "true"), {}), (("--host", "a" + evil, "--dry-run", "true"), {}),
+                (("--dry-run", "-n", "2", "-x", "A=" + evil, "true", evil), {}), (("-n", "2", "./no" + evil), {}),
+                (("-n", evil, "true"), {}), (("--" + evil, "true"), {}), (("--protocol", evil, "true"), {}),
+                (("--fault", evil, "true"), {}), (("--wdir", "/" + evil, "true"), {}), (("-x", evil, "true"), {}),
+                (("--ring", evil, "true"), {}), (("--output", "/no/" + evil, "true"), {}), (("--hostfile", evil, "true"), {}),
+                (("--options", "--output", evil), {}), (("true",), {"QUOIT_PROTOCOL": evil}),
+                (("true",), {"QUOIT_" + evil.replace("=", ""): "1"}), ((GREET,), {"SHMEM_SYMMETRIC_SIZE": evil})):
+            with self.subTest(words=words, env=env):
+                result = self.alone(scenario.OSHRUN, *words, env=env)
+                self.assertNotRegex(result.out + result.err, "[\0-\x09\x0b-\x1f\x7f\x80-\x9f]")
+        self.assertIn("./m\u00fcller", self.alone(scenario.OSHRUN, "./m\u00fcller").err)
+
+    def hostfile(self, text):
+        file = tempfile.NamedTemporaryFile("w", prefix="quoit-hosts-")
+        self.addCleanup(file.close)
+        file.write(text)
+        file.flush()
+        return file.name
 
     def test_few_descriptors(self):
         result = self.alone(scenario.OSHRUN, "-n", "2", GREET, limits=((resource.RLIMIT_NOFILE, 7),))
