@@ -15,8 +15,8 @@
 #define LINES_MAX_BYTES (16u << 20) /* of what all buffers have grown by */
 #define CUT_MARK        "[...]"
 #define SINK_FULL_BYTES (1u << 20)
-#define PARTIAL_NS      200000000u  /* when nothing else is being printed */
-#define PARTIAL_MAX_NS  1000000000u /* although others print */
+#define PARTIAL_NS      200000000u   /* when nothing else is being printed */
+#define PARTIAL_MAX_NS  1000000000u  /* although others print */
 #define LONG_NS         10000000000u /* of silence in a line that is too long for a prompt: its writer is held up */
 
 static void sink_append(struct sink *sink, const char *data, size_t bytes)

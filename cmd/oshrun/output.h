@@ -38,7 +38,7 @@ struct stream {
     size_t capacity;
     size_t line_bytes; /* of the unfinished line, that were moved to the sink */
     bool is_cut;       /* the rest of a long line follows */
-    const char *tag; /* begins each line; "" for none. Owned by the caller */
+    const char *tag;   /* begins each line; "" for none. Owned by the caller */
     bool is_open;
     bool is_in_line;           /* the last bytes moved to the sink did not end a line */
     uint64_t partial_since_ns; /* 0: no unfinished line */
@@ -49,7 +49,7 @@ struct output {
     struct sink sinks[2];
     struct stream *streams; /* two per PE */
     size_t stream_count;
-    size_t open_count; /* streams before their end of file */
+    size_t open_count;  /* streams before their end of file */
     size_t grown_bytes; /* of all buffers, beyond what each has at first */
     uint64_t last_read_ns;
     uint64_t last_write_ns; /* when a sink last accepted bytes, or last became non-empty */

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Aim: shmem_global_exit ends the other PEs at once and the caller as exit does: what it registered with atexit runs, static
-objects are destroyed, C and C++ streams are flushed; the status is right, nothing hangs, whoever calls from where.
+objects are destroyed, C and C++ streams are flushed; the status is right, and nothing hangs, from wherever a PE calls.
 Method: a C++ program that calls from main, a thread, a signal handler, an exit handler, a destructor, twice, on several PEs at
 once; its exit handlers use the library, wait for ever, crash, are stopped. On one host, a ring, a network, and under a PMI
 server of our own."""

@@ -24,7 +24,8 @@ static void free_inside(void)
         shmem_free(block + i);
     for (int i = 0; i < 50; i++) {
         other = shmem_malloc(BYTES);
-        expect(other != NULL && (other + BYTES <= block || block + BYTES <= other), "a block over the one that is kept");
+        expect(other != NULL && (other + BYTES <= block || block + BYTES <= other),
+               "a block over the one that is kept");
         memset(other, 9, BYTES);
     }
     for (int i = 0; i < BYTES; i++)
