@@ -218,7 +218,7 @@ struct job {
     enum stopping_state stopping;
     uint32_t continue_count; /* requests of the front to continue */
     bool has_gone_on;        /* once it was to end */
-    struct watch attach; /* for attach.h */
+    struct watch attach;     /* for attach.h */
     char attach_name[QUOIT_ABSTRACT_NAME_BYTES];
     int output_folder;       /* of --output */
     int *exec_errors;        /* [pe_count], shared with the PEs until exec: errno of the step that failed, or

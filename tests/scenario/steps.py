@@ -162,6 +162,7 @@ class Short(Steps):
                             ("ring", "pe.finalized"), ("ring", "oshrun.go")):
             self.check_stop(shape, step)
 
+    @unittest.skipIf(scenario.SANITIZE, "a sanitizer wants to be the first library")
     def test_preloaded_tool(self):
         """One that owns the lowest descriptors and a thread: it is in the PEs, and neither in oshrun nor in the proxies."""
         for shape in ("one host", "ring", "network", "machines"):
