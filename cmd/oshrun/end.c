@@ -126,7 +126,7 @@ static void kill_all(struct job *job, uint64_t now_ns)
 {
     if (!job->notes)
         take_notes(job);
-    if (job->end.reason == END_TIMEOUT && job->notes)
+    if ((job->end.reason == END_TIMEOUT || job->end.reason == END_POLLED) && job->notes)
         ask_where(job);
     if (job->role == ROLE_HEAD)
         hosts_say_all(job, TALK_KILL, job->end.reason == END_TIMEOUT, NULL, 0);

@@ -36,6 +36,7 @@
 #include "boot/abstract.h"
 #include "boot/await.h"
 #include "boot/protocol.h"
+#include "boot/still.h"
 #include "boot/wish.h"
 #include "guard.h"
 #include "loop.h"
@@ -141,6 +142,7 @@ enum end_reason {
     END_NO_INIT,     /* some PEs wait in shmem_init for one that ended without it */
     END_ABORTED,     /* requested by a PE, with a message */
     END_LEFT,        /* a PE finalized while others were elsewhere */
+    END_POLLED,      /* a PE entered shmem_finalize, and others do nothing but poll in vain */
     END_LOCK_KEPT,   /* a PE entered shmem_finalize with a lock for which another waits */
     END_GLOBAL_EXIT, /* requested by a PE, without a message */
     END_PROXY_DIED,
@@ -190,6 +192,8 @@ struct stillness {
     uint64_t since_ns;
     uint64_t next_ns;
     bool is_told;
+    bool has_polls;         /* some PE polls in vain */
+    struct quoit_still *pes; /* [pe_count]; NULL before the first look */
 };
 
 struct input; /* input.h */

@@ -480,9 +480,18 @@ static void tell_cut_off(FILE *out, const struct job *job)
          cut_count == 1 ? "" : "s", hosts);
 }
 
-static const char *way_out_of(const struct pe *pe)
+static void tell_left(FILE *out, const struct job *job)
 {
-    return pe->leaves_by_exit ? "exit(0) or return from main" : "shmem_finalize";
+    char name[HOSTS_NAME_BYTES];
+    const struct pe *left = &job->pes[job->end.culprit];
+    enum end_reason reason = job->end.reason;
+    const char *code = reason == END_LEFT ? "Q0209" : reason == END_POLLED ? "Q0244" : "Q0242";
+    const char *what = reason == END_LEFT     ? "while others were elsewhere"
+                       : reason == END_POLLED ? "and the others do nothing but wait or poll for what no PE will write"
+                                              : "with a lock for which others wait";
+    tell(out, code, "PE %u on %s left the job by %s %s", left->index, hosts_name(job, left->host, name),
+         left->leaves_by_exit ? "exit(0) or return from main" : "shmem_finalize", what);
+    tell_others(out, job, left->index, reason == END_POLLED);
 }
 
 static void tell_reason(FILE *out, const struct job *job)
@@ -541,14 +550,9 @@ static void tell_reason(FILE *out, const struct job *job)
                  end->status);
         break;
     case END_LEFT:
-        tell(out, "Q0209", "PE %u on %s left the job by %s while others were elsewhere", end->culprit,
-             hosts_name(job, job->pes[end->culprit].host, name), way_out_of(&job->pes[end->culprit]));
-        tell_others(out, job, end->culprit, false);
-        break;
+    case END_POLLED:
     case END_LOCK_KEPT:
-        tell(out, "Q0242", "PE %u on %s left the job by %s with a lock for which others wait", end->culprit,
-             hosts_name(job, job->pes[end->culprit].host, name), way_out_of(&job->pes[end->culprit]));
-        tell_others(out, job, end->culprit, false);
+        tell_left(out, job);
         break;
     case END_GLOBAL_EXIT:
         tell_exit(out, job);

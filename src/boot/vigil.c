@@ -3,6 +3,7 @@
 #include "boot/ended.h"
 #include "boot/wish.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define LOOK_EVERY_NS 900000000u  /* below the tick of the agent */
@@ -106,16 +107,19 @@ static bool has_left_with_lock(const struct quoit_vigil *vigil)
     return true;
 }
 
-/* Differs after any PE has woken and slept again. 0: some PE is awake, or has ended. */
-static uint64_t digest_of(const struct quoit_vigil *vigil)
+/* Differs after any PE has woken and slept again, or has found what it polled for. 0: some PE is at work, or has ended.
+ */
+static uint64_t digest_of(struct quoit_vigil *vigil)
 {
     uint64_t digest = 1;
-    for (uint32_t pe = 0; pe < vigil->host->layout.local_count; pe++) {
-        struct quoit_pe_shared *shared = record(vigil, pe);
-        if (!__atomic_load_n(&shared->waiting_in[0], __ATOMIC_RELAXED))
-            return 0;
-        digest = (digest ^ atomic_load(&shared->waiting_since_ns)) * 0x9e3779b97f4a7c15u + 1;
+    bool is_at_work = !vigil->pes;
+    for (uint32_t pe = 0; pe < vigil->host->layout.local_count && vigil->pes; pe++) {
+        uint64_t look = quoit_still_look(&vigil->pes[pe], record(vigil, pe));
+        is_at_work |= look == 0;
+        digest = (digest ^ look) * 0x9e3779b97f4a7c15u + 1;
     }
+    if (is_at_work)
+        return 0;
     return digest ? digest : 1;
 }
 
@@ -127,15 +131,18 @@ static void warn_of_stillness(struct quoit_vigil *vigil, uint64_t now_ns)
             leaving++;
             leaver = pe;
         }
+    if (!vigil->pes)
+        vigil->pes = calloc(count, sizeof *vigil->pes);
     uint64_t digest = leaving > 0 && leaving < count ? digest_of(vigil) : 0;
     if (digest == 0 || digest != vigil->digest) {
         vigil->digest = digest;
         vigil->since_ns = now_ns;
     } else if (now_ns - vigil->since_ns >= STILL_NS && !vigil->is_told) {
         vigil->is_told = true;
-        quoit_ended_line("warning: PE %u waits in shmem_finalize, the others wait elsewhere, and nothing has moved for "
-                         "%u s [Q0220]",
-                         leaver, (unsigned)(STILL_NS / 1000000000u));
+        quoit_ended_line(
+            "warning: PE %u waits in shmem_finalize, the others wait or poll elsewhere, and nothing has moved for "
+            "%u s [Q0220]",
+            leaver, (unsigned)(STILL_NS / 1000000000u));
     }
 }
 

@@ -46,6 +46,15 @@ struct quoit_guest_count {
     _Atomic uint64_t message_bytes;
 };
 
+/* Polls in vain: tests that do not hold, locks that are not free, reads that find the same value of the same word. A
+ * round is QUOIT_POLL_ROUND of them in a row. */
+#define QUOIT_POLL_ROUND 16u
+struct quoit_poll_count {
+    _Atomic uint64_t round_count;
+    _Atomic uint64_t slow_count; /* rounds after which the program did something else before it polled again */
+    _Atomic uint64_t met_count;  /* polls after a round or more that were not in vain */
+};
+
 struct quoit_pe_shared {
     struct quoit_park park; /* the PE sleeps here; woken by local PEs, the proxy, and the neighbours' doorbells */
     /* writer of all that follows: the PE */
@@ -59,6 +68,7 @@ struct quoit_pe_shared {
     _Atomic uint64_t posted_count[QUOIT_SIDE_COUNT];  /* the last direct put with a mark; survives a finalize and a
                                                        * later shmem_init */
     struct quoit_guest_count guest;
+    struct quoit_poll_count polls;
     struct quoit_crash_record crash;
     _Atomic uint32_t processor; /* where it last yielded, + 1; 0: never */
     /* Where `process` has mapped this memory, for copies by process_vm_writev. Set once, before the PE is ready. */

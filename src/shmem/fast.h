@@ -144,21 +144,6 @@ QUOIT_INLINE void quoit_p(shmem_ctx_t ctx, void *dest, const void *value, size_t
     quoit_put_slow(ctx, dest, copy, 1, bytes, pe, call);
 }
 
-QUOIT_INLINE void quoit_g(shmem_ctx_t ctx, void *value_out, const void *source, size_t bytes, int pe, const char *call)
-{
-    const struct quoit_reach *reach;
-    char *from;
-    if (__builtin_expect(quoit_fast_reach(ctx, source, bytes, pe, &from, &reach), 1)) {
-        __builtin_memcpy(value_out, from, bytes);
-        quoit_poll_word(source);
-        return;
-    }
-    _Alignas(16) char copy[16];
-    QUOIT_JOB_ENTER(call);
-    quoit_get_slow(ctx, copy, source, 1, bytes, pe, call);
-    __builtin_memcpy(value_out, copy, bytes);
-}
-
 /* A value of up to 8 bytes as bits, zero-extended, and back. */
 QUOIT_INLINE uint64_t quoit_bits(const void *value, size_t bytes)
 {
@@ -166,6 +151,24 @@ QUOIT_INLINE uint64_t quoit_bits(const void *value, size_t bytes)
     __builtin_memcpy(&bits, value, bytes);
     return bits;
 }
+
+QUOIT_INLINE void quoit_g(shmem_ctx_t ctx, void *value_out, const void *source, size_t bytes, int pe, const char *call)
+{
+    const struct quoit_reach *reach;
+    char *from;
+    if (__builtin_expect(quoit_fast_reach(ctx, source, bytes, pe, &from, &reach), 1)) {
+        __builtin_memcpy(value_out, from, bytes);
+        quoit_poll_word(source, quoit_bits(value_out, bytes < 8 ? bytes : 8));
+        return;
+    }
+    _Alignas(16) char copy[16];
+    QUOIT_JOB_ENTER(call);
+    quoit_poll_begin();
+    quoit_get_slow(ctx, copy, source, 1, bytes, pe, call);
+    __builtin_memcpy(value_out, copy, bytes);
+    quoit_poll_word(source, quoit_bits(copy, bytes < 8 ? bytes : 8));
+}
+
 #define QUOIT_BITS(VALUE)    quoit_bits(&(VALUE), sizeof(VALUE))
 #define QUOIT_AS(TYPE, BITS) (*(const TYPE *)&(const uint64_t){BITS})
 
@@ -180,7 +183,7 @@ QUOIT_INLINE bool quoit_fast_amo(shmem_ctx_t ctx, enum quoit_amo op, uint32_t si
         return false;
     *old_out = quoit_local_amo(reach->park, quoit_fast_at(reach, word), word, op, size, operand, compare);
     if (op == QUOIT_AMO_FETCH || (op == QUOIT_AMO_COMPARE_SWAP && *old_out != compare))
-        quoit_poll_word(address);
+        quoit_poll_word(address, *old_out);
     return true;
 }
 

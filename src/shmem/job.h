@@ -76,7 +76,10 @@ struct quoit_job {
     uint32_t pe;
     bool counts_polls; /* see poll.h, also for the next two */
     uint32_t poll_count;
-    const void *polled; /* the word polled last */
+    const void *polled;    /* the word polled last, */
+    uint64_t polled_value; /* and what it held */
+    uint32_t vain_count;   /* polls in vain, in a row */
+    uint64_t round_end_ns; /* of the last round of them; 0: another poll came after it */
     struct quoit_regions regions;
     struct quoit_fabric *fabric;
     enum quoit_job_state state;

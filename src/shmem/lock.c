@@ -109,9 +109,10 @@ QUOIT_API(int, test_lock, (long *address))
     uint32_t before = change_tail(&lock, QUOIT_AMO_COMPARE_SWAP, quoit_job.pe + 1, 0);
     check_name(address, before, call);
     if (before != 0) {
-        quoit_poll(QUOIT_POLL_LOOK);
+        quoit_poll_test(false);
         return 1;
     }
+    quoit_poll_test(true);
     atomic_fetch_or_explicit(lock.own, HELD, memory_order_acquire);
     return 0;
 }

@@ -141,8 +141,7 @@ static int test_one(struct wait_set *set, const char *call)
 
 static int test_all(struct wait_set *set, const char *call)
 {
-    quoit_poll(QUOIT_POLL_LOOK);
-    return test_one(set, call);
+    return quoit_poll_test(test_one(set, call));
 }
 
 /* Starts each search at another index, so that no satisfied object is skipped for ever. */
@@ -165,9 +164,8 @@ static size_t wait_any(struct wait_set *set, const char *call)
 static size_t test_any(struct wait_set *set, const char *call)
 {
     QUOIT_SPAN(call);
-    quoit_poll(QUOIT_POLL_LOOK);
     begin_any(set, call);
-    any_holds(set);
+    quoit_poll_test(any_holds(set));
     return set->is_found ? set->at : SIZE_MAX;
 }
 
@@ -185,8 +183,9 @@ static size_t find_some(struct wait_set *set, size_t *indices, const char *call)
 static size_t test_some(struct wait_set *set, size_t *indices, const char *call)
 {
     QUOIT_SPAN(call);
-    quoit_poll(QUOIT_POLL_LOOK);
-    return find_some(set, indices, call);
+    size_t found_count = find_some(set, indices, call);
+    quoit_poll_test(found_count != 0);
+    return found_count;
 }
 
 static size_t wait_some(struct wait_set *set, size_t *indices, const char *call)
@@ -242,11 +241,10 @@ QUOIT_INLINE bool is_met(const void *ivar, const void *value, uint8_t bytes, boo
     WAIT(N##_wait_until, T, (T * ivar, int cmp, T cmp_value), cmp)                                                     \
     QUOIT_API(int, N##_test, (T * ivar, int cmp, T cmp_value))                                                         \
     {                                                                                                                  \
-        quoit_poll(QUOIT_POLL_LOOK);                                                                                   \
         if (is_sound(ivar, sizeof(T), cmp))                                                                            \
-            return IS_MET(T, ivar, cmp_value, cmp);                                                                    \
+            return quoit_poll_test(IS_MET(T, ivar, cmp_value, cmp));                                                   \
         QUOIT_JOB_ENTER("shmem_" #N "_test");                                                                          \
-        return test_one(SET(T, ivar, NULL, &cmp_value, 1, cmp, false), "shmem_" #N "_test");                           \
+        return quoit_poll_test(test_one(SET(T, ivar, NULL, &cmp_value, 1, cmp, false), "shmem_" #N "_test"));          \
     }
 QUOIT_P2P_TYPES(X)
 #undef X

@@ -9,7 +9,11 @@
  * QUOIT_POLL_LIMIT the thread does what a wait does between two checks: engines make progress, and on shared processors
  * it yields.
  *
- * On one host with a processor for every thread nothing is counted, and the cost is one load and a branch.
+ * On one host with a processor for every thread this is not counted, and the cost is one load and a branch.
+ *
+ * Polls in vain in a row are counted too, and published now and then (struct quoit_poll_count), so that a PE which does
+ * nothing but poll is seen to wait (boot/still.h). A test that holds costs a load and a branch for it. One that does
+ * not hold counts, and reads the clock twice in QUOIT_POLL_ROUND; a g or a fetch only where polls are counted.
  *
  * Threads: any.
  */
@@ -24,18 +28,41 @@
 
 /* Adds to the count, and yields at the limit. */
 void quoit_poll_count(uint32_t weight);
-/* The same for a read of `word`, if the previous one read it too. */
-void quoit_poll_count_word(const void *word);
+/* The same for a read of `word`, which held `value`, if the previous one read it too. */
+void quoit_poll_count_word(const void *word, uint64_t value);
+/* Whether the previous such read found the same value of the same word. */
+bool quoit_poll_is_same(const void *word, uint64_t value);
+/* A poll begins, after a round of them. */
+void quoit_poll_begin_slow(void);
+void quoit_poll_in_vain(void);
+/* A poll that is not in vain, after some that were. */
+void quoit_poll_met(void);
 
 QUOIT_INLINE void quoit_poll(uint32_t weight)
 {
     if (__builtin_expect(quoit_job.counts_polls, 0))
         quoit_poll_count(weight);
 }
-QUOIT_INLINE void quoit_poll_word(const void *word)
+/* Before a read that takes long. */
+QUOIT_INLINE void quoit_poll_begin(void)
+{
+    if (__builtin_expect(quoit_job.round_end_ns != 0, 0))
+        quoit_poll_begin_slow();
+}
+QUOIT_INLINE void quoit_poll_word(const void *word, uint64_t value)
 {
     if (__builtin_expect(quoit_job.counts_polls, 0))
-        quoit_poll_count_word(word);
+        quoit_poll_count_word(word, value);
+}
+/* Of a routine that exists for polling. Returns is_met. */
+QUOIT_INLINE bool quoit_poll_test(bool is_met)
+{
+    quoit_poll(QUOIT_POLL_LOOK);
+    if (!is_met)
+        quoit_poll_in_vain();
+    else if (__builtin_expect(quoit_job.vain_count != 0, 0))
+        quoit_poll_met();
+    return is_met;
 }
 
 #endif

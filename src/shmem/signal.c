@@ -124,6 +124,7 @@ QUOIT_API(uint64_t, signal_fetch, (const uint64_t *sig_addr))
     QUOIT_JOB_ENTER("shmem_signal_fetch");
     quoit_check_running("shmem_signal_fetch");
     quoit_check_word(sig_addr, sizeof *sig_addr, "sig_addr", "shmem_signal_fetch");
-    quoit_poll(QUOIT_POLL_LOOK);
-    return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
+    uint64_t value = __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
+    quoit_poll_test(!quoit_poll_is_same(sig_addr, value));
+    return value;
 }

@@ -443,6 +443,21 @@ class Waits(Misbehaving):
         result = self.run_job("--timeout", "8s", "-n", 3, MISBEHAVE, 0, "compute-on")
         self.assertNotIn("Q0220", result.err)
 
+    @unittest.skipIf("thread" in scenario.SANITIZE, "ThreadSanitizer gives each process a second thread, which might end a poll")
+    def test_one_leaves_and_the_others_poll(self):
+        """In vain: reported, and ended after half a minute. Where polls are at work between, or find what they look for, the job
+        goes on."""
+        for shape, how in ((("-n", 4), "test"), (("-n", 4), "signal"), (("--network", "tcp", "--hosts", 3, "-n", 3), "g")):
+            with self.subTest(shape=shape, how=how):
+                result = self.run_job("--timeout", "100s", *shape, MISBEHAVE, -1, "poll-" + how, 2)
+                self.assertEqual(result.status, 1, result)
+                self.assertRegex(result.err, r"warning: PE 2 on host\d waits in shmem_finalize, .*nothing but poll.*\[Q0220\]")
+                self.assertRegex(result.err, r"PE 2 on host\d left the job by .*wait or poll for what no PE will write.*\[Q0244\]")
+        for how in ("work", "talk"):
+            with self.subTest(how=how):
+                result = self.run_job("--timeout", "40s", "-n", 3, MISBEHAVE, -1, "poll-" + how, 2)
+                self.assertEqual((result.status, "Q0220" in result.err, "Q0206" in result.err), (124, False, True), result)
+
 
 if __name__ == "__main__":
     scenario.main()

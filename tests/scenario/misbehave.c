@@ -34,6 +34,37 @@ static uint32_t words[8] = {0, 0, 0, 0, 0, 0, 4000000000u};
 static long held_lock;
 static long *heap_place;
 
+/* PE `leaver` returns from main; the others poll in vain, in one of the ways that programs do, or at work. */
+static void poll_without(int leaver, const char *how)
+{
+    static long locks[2];
+    int me = shmem_my_pe(), other = me == 0 ? 1 : 0;
+    if (me == leaver)
+        exit(0);
+    for (long i = 1;; i++) {
+        if (strcmp(how, "test") == 0)
+            shmem_long_test(&flag, SHMEM_CMP_EQ, 1);
+        else if (strcmp(how, "g") == 0)
+            shmem_long_g(&flag, leaver);
+        else if (strcmp(how, "signal") == 0)
+            shmem_signal_fetch((uint64_t *)&flag);
+        else if (strcmp(how, "trylock") == 0)
+            (void)(me == 0 && i == 1 ? (shmem_set_lock(locks), 0) : shmem_test_lock(me == 0 ? &flag : locks));
+        else if (strcmp(how, "talk") == 0) { /* PE 0 and 1 answer each other */
+            if (me == 0)
+                shmem_long_p(&flag, i, other);
+            while (!shmem_long_test(&flag, SHMEM_CMP_EQ, i))
+                ;
+            if (me == 1)
+                shmem_long_p(&flag, i, other);
+        } else { /* "work" */
+            for (volatile int k = 0; k < 20000; k++)
+                ;
+            shmem_long_test(&flag, SHMEM_CMP_EQ, 1);
+        }
+    }
+}
+
 static void __attribute__((noinline)) compute_for_ever(void)
 {
     for (volatile long i = 0;; i++) /* the line that the test looks for */
@@ -135,6 +166,8 @@ static void misbehave(const char *deed, int argument)
     } else if (strcmp(deed, "keep") == 0) {
         hold_lock(argument);
         exit(0);
+    } else if (strncmp(deed, "poll-", 5) == 0) {
+        poll_without(argument, deed + 5);
     } else if (strcmp(deed, "exec") == 0) {
         execlp("sleep", "sleep", "1000", (char *)NULL);
     } else if (strcmp(deed, "hold") == 0)
