@@ -65,8 +65,9 @@ struct agent {
     struct quoit_boot host; /* layout, and the memory as far as the records */
     const struct quoit_hosts *hosts;
     uint32_t host_index;
-    int proxy_fd;    /* -1: one host */
-    pid_t proxy_pid; /* 0: it has not sent it yet */
+    struct quoit_proxy_spawn spawn; /* several hosts */
+    int proxy_fd;                   /* -1: one host, or not started */
+    pid_t proxy_pid;                /* 0: it has not sent it yet */
     uint64_t proxy_busy_ns;
     bool is_pinged;                 /* the proxy, which has not answered */
     uint64_t ping_ns;               /* when it was, or had answered */
@@ -413,7 +414,7 @@ static void lay_out(struct agent *agent)
     message.body.layout.host = agent->host_index;
     agent->has_layout = true;
     if (agent->hosts->count > 1 &&
-        quoit_proxy_process_start(&agent->host, agent->hosts->tag, &agent->proxy_fd) != QUOIT_OK)
+        quoit_proxy_process_start(&agent->spawn, &agent->host, agent->hosts->tag, &agent->proxy_fd) != QUOIT_OK)
         finish(agent, 1, GRACE_NS);
     for (uint32_t pe = 0; pe < agent->count; pe++) {
         message.body.layout.pe = pe_of(agent, pe);
@@ -790,12 +791,24 @@ enum quoit_status quoit_agent_start(const struct quoit_agent_config *config)
                                       .network = boot->network};
     agent->begin_ns = quoit_clock_now_ns();
     agent->vigil = (struct quoit_vigil){.host = &agent->host};
-    const int fds[] = {config->listen_fd, boot->exchange.fd};
-    if (quoit_apart_start(run, agent, fds, 2, &is_shared) != QUOIT_OK) {
+    agent->spawn.ends[0] = agent->spawn.ends[1] = -1;
+    int error = config->hosts->count > 1 ? quoit_proxy_process_prepare(NULL, &agent->spawn) : 0;
+    if (error != 0) {
+        quoit_say("cannot start the proxy of a host, %s " QUOIT_PROXY_ARGUMENT ": %s [Q0314]", agent->spawn.path,
+                  strerror(error));
+        return QUOIT_SYSTEM;
+    }
+    const int fds[] = {config->listen_fd, boot->exchange.fd, agent->spawn.ends[0], agent->spawn.ends[1]};
+    if (quoit_apart_start(run, agent, fds, 4, &is_shared) != QUOIT_OK) {
         quoit_say("cannot start a thread: %s [Q0312]", strerror(errno));
         return QUOIT_SYSTEM;
     }
-    if (!is_shared)
+    if (!is_shared) {
         close(config->listen_fd);
+        if (agent->spawn.ends[0] >= 0) {
+            close(agent->spawn.ends[0]);
+            close(agent->spawn.ends[1]);
+        }
+    }
     return QUOIT_OK;
 }

@@ -2,7 +2,11 @@
 /* apart.h - a thread isolated from the program: it blocks all signals and has its own descriptor table.
  *
  * Descriptors that the program opens, closes or passes to children do not affect the thread, and vice versa. So a
- * connection that the thread makes closes exactly when the process exits or executes another program.
+ * connection of the thread's closes exactly when the process exits or executes another program.
+ *
+ * The thread shall not allocate or free: a malloc in place of libc's, or a tool that follows it, may use descriptors
+ * that the process had before, such as a pipe by which libunwind checks addresses, and here the numbers are closed or
+ * other files.
  */
 #ifndef QUOIT_BOOT_APART_H
 #define QUOIT_BOOT_APART_H

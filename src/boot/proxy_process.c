@@ -7,9 +7,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,48 +54,67 @@ static char **make_environment(void)
     return made;
 }
 
+static void make_actions(struct quoit_proxy_spawn *spawn)
+{
+    sigset_t signals;
+    posix_spawn_file_actions_init(&spawn->files);
+    posix_spawnattr_init(&spawn->attributes);
+    posix_spawn_file_actions_adddup2(&spawn->files, spawn->ends[1], QUOIT_PROXY_FD);
+    posix_spawn_file_actions_addclosefrom_np(&spawn->files, QUOIT_PROXY_FD + 1);
+    posix_spawn_file_actions_addopen(&spawn->files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&spawn->files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    sigemptyset(&signals);
+    posix_spawnattr_setsigmask(&spawn->attributes, &signals);
+    sigfillset(&signals);
+    posix_spawnattr_setsigdefault(&spawn->attributes, &signals);
+    posix_spawnattr_setpgroup(&spawn->attributes, 0);
+    posix_spawnattr_setflags(&spawn->attributes,
+                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+}
+
 /* With the socket as QUOIT_PROXY_FD and standard error alone; in a process group of its own, so that what ends the
  * program's group does not end the proxy before it has told the other hosts. posix_spawn runs nothing of this process
  * in the child, neither handlers of fork() nor of a preloaded library. */
-static int spawn(const char *path, int socket_fd, pid_t *pid_out)
+int quoit_proxy_process_prepare(const char *path, struct quoit_proxy_spawn *spawn_out)
+{
+    if (path)
+        snprintf(spawn_out->path, sizeof spawn_out->path, "%s", path);
+    else
+        find_oshrun(spawn_out->path);
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, spawn_out->ends) != 0)
+        return errno;
+    spawn_out->environment = make_environment();
+    if (!spawn_out->environment) {
+        close(spawn_out->ends[0]);
+        close(spawn_out->ends[1]);
+        return ENOMEM;
+    }
+    make_actions(spawn_out);
+    return 0;
+}
+
+static int run_prepared(struct quoit_proxy_spawn *spawn, int *fd_out, pid_t *pid_out)
 {
     char *arguments[] = {(char *)(uintptr_t) "oshrun", (char *)(uintptr_t)QUOIT_PROXY_ARGUMENT, NULL};
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    sigset_t signals;
-    char **environment = make_environment();
-    if (!environment)
-        return ENOMEM;
-    posix_spawn_file_actions_init(&files);
-    posix_spawnattr_init(&attributes);
-    posix_spawn_file_actions_adddup2(&files, socket_fd, QUOIT_PROXY_FD);
-    posix_spawn_file_actions_addclosefrom_np(&files, QUOIT_PROXY_FD + 1);
-    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    sigemptyset(&signals);
-    posix_spawnattr_setsigmask(&attributes, &signals);
-    sigfillset(&signals);
-    posix_spawnattr_setsigdefault(&attributes, &signals);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-    int error = posix_spawnp(pid_out, path, &files, &attributes, arguments, environment);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&files);
-    free(environment);
+    int error = posix_spawnp(pid_out, spawn->path, &spawn->files, &spawn->attributes, arguments, spawn->environment);
+    close(spawn->ends[1]);
+    if (error == 0)
+        *fd_out = spawn->ends[0];
+    else
+        close(spawn->ends[0]);
     return error;
 }
 
 int quoit_proxy_process_spawn(const char *path, int *fd_out, pid_t *pid_out)
 {
-    int ends[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-        return errno;
-    int error = spawn(path, ends[1], pid_out);
-    close(ends[1]);
-    if (error == 0)
-        *fd_out = ends[0];
-    else
-        close(ends[0]);
+    struct quoit_proxy_spawn spawn;
+    int error = quoit_proxy_process_prepare(path, &spawn);
+    if (error != 0)
+        return error;
+    error = run_prepared(&spawn, fd_out, pid_out);
+    posix_spawnattr_destroy(&spawn.attributes);
+    posix_spawn_file_actions_destroy(&spawn.files);
+    free(spawn.environment);
     return error;
 }
 
@@ -129,14 +146,14 @@ static void say_start(const struct quoit_boot *host, uint64_t tag, int fd)
     (void)quoit_send_with_descriptors(fd, &message, sizeof message, &host->memory_fd, 1, 0);
 }
 
-enum quoit_status quoit_proxy_process_start(const struct quoit_boot *host, uint64_t tag, int *fd_out)
+enum quoit_status quoit_proxy_process_start(struct quoit_proxy_spawn *spawn, const struct quoit_boot *host,
+                                            uint64_t tag, int *fd_out)
 {
-    char path[PATH_MAX];
     pid_t pid;
-    find_oshrun(path);
-    int error = quoit_proxy_process_spawn(path, fd_out, &pid);
+    int error = run_prepared(spawn, fd_out, &pid);
     if (error != 0) {
-        quoit_say("cannot start the proxy of a host, %s " QUOIT_PROXY_ARGUMENT ": %s [Q0314]", path, strerror(error));
+        quoit_say("cannot start the proxy of a host, %s " QUOIT_PROXY_ARGUMENT ": %s [Q0314]", spawn->path,
+                  strerror(error));
         return QUOIT_SYSTEM;
     }
     say_start(host, tag, *fd_out);

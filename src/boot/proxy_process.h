@@ -44,6 +44,8 @@
 #ifndef QUOIT_BOOT_PROXY_PROCESS_H
 #define QUOIT_BOOT_PROXY_PROCESS_H
 
+#include <limits.h>
+#include <spawn.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -113,14 +115,28 @@ struct quoit_proxy_message {
     } body;
 };
 
+/* How a proxy is to be started. */
+struct quoit_proxy_spawn {
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    char **environment;
+    char path[PATH_MAX];
+    int ends[2]; /* of the socket: this process's, the proxy's */
+};
+
 /* Starts `path --proxy` as a child of this process, whose end of the socket goes to *fd_out. Returns 0 or an errno;
  * nothing was reported. A library that the user preloads into the program (LD_PRELOAD, LD_AUDIT) is not loaded there:
  * what it measures or checks is the program. */
 int quoit_proxy_process_spawn(const char *path, int *fd_out, pid_t *pid_out);
+/* The part of it that allocates, for a thread that may not (apart.h), which calls quoit_proxy_process_start once: both
+ * ends of the socket must be in its table of descriptors under these numbers. path NULL: oshrun of this installation.
+ * What is allocated stays. Returns 0 or an errno; nothing was reported. */
+int quoit_proxy_process_prepare(const char *path, struct quoit_proxy_spawn *spawn_out);
 /* Starts the proxy of the host whose memory and layout are those of *host. tag: as in struct quoit_lane_network. The
  * socket goes to *fd_out. Errors have been reported. Of the lowest PE's agent alone, whose table of descriptors the
  * child inherits in part. */
-QUOIT_MUST_USE enum quoit_status quoit_proxy_process_start(const struct quoit_boot *host, uint64_t tag, int *fd_out);
+QUOIT_MUST_USE enum quoit_status quoit_proxy_process_start(struct quoit_proxy_spawn *spawn,
+                                                           const struct quoit_boot *host, uint64_t tag, int *fd_out);
 /* Sends one message of a kind without a body, or a whole one. The other side may have ended. */
 void quoit_proxy_process_say(int fd, const struct quoit_proxy_message *message);
 void quoit_proxy_process_tell(int fd, enum quoit_proxy_kind kind);

@@ -10,8 +10,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -19,11 +17,6 @@
 
 #define GRACE_NS 200000000u /* for the last output of this PE, and for a launcher that is held up */
 #define ENDED_MS 1000       /* for the lowest PE to end: its connection closes before */
-
-struct watch {
-    struct quoit_boot *boot;
-    char name[QUOIT_AGENT_NAME_BYTES];
-};
 
 /* Of the process at the other end, which is alive while that is open. -1: the kernel or a container refuses. */
 static int open_process(int fd)
@@ -57,16 +50,10 @@ static void agent_gone(struct quoit_boot *boot, int lowest_fd)
 
 static void run(void *arg)
 {
-    struct watch *watch = arg;
-    struct quoit_boot *boot = watch->boot;
-    struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_WATCH};
-    int fd = -1;
-    message.body.hello.pe = boot->exchange.rank;
-    bool is_connected = quoit_agent_connect(watch->name, &fd) == QUOIT_OK &&
-                        send(fd, &message, sizeof message, MSG_NOSIGNAL) == (ssize_t)sizeof message;
-    free(watch);
-    int lowest_fd = is_connected ? open_process(fd) : -1;
-    while (is_connected) {
+    struct quoit_boot *boot = arg;
+    struct quoit_boot_message message;
+    int fd = boot->watch_fd, lowest_fd = open_process(fd);
+    for (;;) {
         ssize_t n = recv(fd, &message, sizeof message, 0);
         if (n < 0 && errno == EINTR)
             continue;
@@ -79,22 +66,27 @@ static void run(void *arg)
     agent_gone(boot, lowest_fd);
     if (lowest_fd >= 0)
         close(lowest_fd);
-    if (fd >= 0)
-        close(fd);
+    close(fd);
 }
 
 enum quoit_status quoit_watch_start(struct quoit_boot *boot, const char *name)
 {
-    int is_shared = 0;
-    const int fds[] = {boot->exchange.fd};
-    struct watch *watch = malloc(sizeof *watch);
-    if (watch) {
-        watch->boot = boot;
-        snprintf(watch->name, sizeof watch->name, "%s", name);
+    struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_WATCH};
+    int fd = -1, is_shared = 0;
+    message.body.hello.pe = boot->exchange.rank;
+    enum quoit_status status = quoit_agent_connect(name, &fd);
+    if (status == QUOIT_OK && send(fd, &message, sizeof message, MSG_NOSIGNAL) != (ssize_t)sizeof message)
+        status = QUOIT_GONE;
+    if (status == QUOIT_OK) {
+        const int fds[] = {boot->exchange.fd, fd};
+        boot->watch_fd = fd;
+        status = quoit_apart_start(run, boot, fds, 2, &is_shared);
+        if (status != QUOIT_OK)
+            quoit_say("cannot start a thread: %s [Q0312]", strerror(errno));
+        if (status == QUOIT_OK && is_shared)
+            return QUOIT_OK;
     }
-    if (watch && quoit_apart_start(run, watch, fds, 1, &is_shared) == QUOIT_OK)
-        return QUOIT_OK;
-    quoit_say("cannot start a thread: %s [Q0312]", strerror(errno));
-    free(watch);
-    return QUOIT_SYSTEM;
+    if (fd >= 0)
+        close(fd);
+    return status == QUOIT_GONE ? QUOIT_OK : status; /* that the agent has gone is reported by the caller's next step */
 }

@@ -7,7 +7,7 @@
 
 #include "boot/boot.h"
 
-/* Starts the thread, which connects to the agent called `name`. boot must stay valid until the process ends. Errors
+/* Connects to the agent called `name` and starts the thread. boot must stay valid until the process ends. Errors
  * have been reported. */
 QUOIT_MUST_USE enum quoit_status quoit_watch_start(struct quoit_boot *boot, const char *name);
 

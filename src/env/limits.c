@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "env/limits.h"
+#include "env/text.h"
 
 #include <sched.h>
 #include <stdbool.h>
@@ -22,15 +23,15 @@ struct group {
  */
 static uint64_t read_number(const char *name, const char *format)
 {
-    FILE *file = fopen(name, "re");
+    struct quoit_text text;
     char line[LINE_BYTES];
     unsigned long long number;
     uint64_t value = UINT64_MAX;
-    while (file && value == UINT64_MAX && fgets(line, sizeof line, file))
+    quoit_text_open(&text, name);
+    while (value == UINT64_MAX && quoit_text_line(&text, line, sizeof line))
         if (sscanf(line, format, &number) == 1)
             value = number;
-    if (file)
-        fclose(file);
+    quoit_text_close(&text);
     return value;
 }
 
@@ -65,20 +66,19 @@ static bool has_word(const char *list, const char *word)
 /* A line of /proc/self/cgroup: "4:memory:/a/b", or "0::/a/b" of version 2. */
 static bool find_group(const char *controller, struct group *group_out)
 {
-    FILE *file = fopen("/proc/self/cgroup", "re");
+    struct quoit_text text;
     char line[LINE_BYTES];
     bool is_found = false;
-    while (file && !is_found && fgets(line, sizeof line, file)) {
+    quoit_text_open(&text, "/proc/self/cgroup");
+    while (!is_found && quoit_text_line(&text, line, sizeof line)) {
         char *name = strchr(line, ':'), *path = name ? strchr(name + 1, ':') : NULL;
         if (!path || strlen(path + 1) >= sizeof group_out->path)
             continue;
         *path = '\0';
-        path[1 + strcspn(path + 1, "\n")] = '\0';
         is_found = controller ? has_word(name + 1, controller) : name[1] == '\0';
         snprintf(group_out->path, sizeof group_out->path, "%s", path + 1);
     }
-    if (file)
-        fclose(file);
+    quoit_text_close(&text);
     snprintf(group_out->mount, sizeof group_out->mount, "/sys/fs/cgroup%s%s", controller ? "/" : "",
              controller ? controller : "");
     if (strcmp(group_out->path, "/") == 0)

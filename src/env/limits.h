@@ -3,7 +3,8 @@
  * by control groups, version 1 or 2, including all ancestors.
  *
  * All limits may change while a job runs, and other processes compete for the same memory, so the values are hints.
- * UINT64_MAX: no limit, or none that can be read (no /proc, no /sys). Any thread.
+ * UINT64_MAX: no limit, or none that can be read (no /proc, no /sys). Any thread, also an
+ * isolated one (boot/apart.h): nothing is allocated.
  */
 #ifndef QUOIT_ENV_LIMITS_H
 #define QUOIT_ENV_LIMITS_H
