@@ -230,6 +230,32 @@ static void test_strangers_that_wait(void **state)
     close_side(&side);
 }
 
+/* Keys and addresses that did not arrive whole are refused. */
+static void test_keys_and_addresses(void **state)
+{
+    struct side sides[2];
+    struct quoit_net_key keys[2];
+    void *window;
+    (void)state;
+    for (uint32_t i = 0; i < 2; i++)
+        keys[i] = open_side(&sides[i], i);
+    for (int wrong = 0; wrong < 3; wrong++) {
+        struct quoit_net_key key = keys[1];
+        struct quoit_net_address address = sides[1].end->address;
+        if (wrong == 0) {
+            key.bytes--;
+            address.bytes--;
+        } else {
+            key.data[wrong == 1 ? 0 : key.bytes - 1] ^= 1;
+            address.data[wrong == 1 ? 0 : address.bytes - 1] ^= 1;
+        }
+        assert_int_equal(driver->attach(sides[0].end, 1, &key, &window), QUOIT_INVALID);
+        assert_int_equal(driver->connect(sides[0].end, 1, &address), QUOIT_INVALID);
+    }
+    close_side(&sides[0]);
+    close_side(&sides[1]);
+}
+
 /* What no end of the job sends: the connection is closed, and nothing was written or told. */
 static void test_what_no_end_sends(void **state)
 {
@@ -666,6 +692,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_who_is_let_in),
         cmocka_unit_test(test_strangers_that_wait),
+        cmocka_unit_test(test_keys_and_addresses),
         cmocka_unit_test(test_what_no_end_sends),
         cmocka_unit_test(test_answers_that_fit_no_get),
         cmocka_unit_test(test_a_put_in_pieces),
