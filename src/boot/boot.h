@@ -46,10 +46,10 @@ struct quoit_boot {
     int memory_fd;
     const struct quoit_port_driver *driver;            /* NULL: one host */
     struct quoit_port_endpoint ends[QUOIT_SIDE_COUNT]; /* of this host's ports */
-    int watch_fd;             /* the watching thread's connection, in its own descriptor table (watch.h) */
-    _Atomic bool has_records;                          /* the watching thread may read the memory */
-    _Atomic int32_t exiting_thread;                    /* the one in quoit_exit_job; 0: none */
-    int exit_status;                                   /* its status */
+    int watch_fd;                   /* the watching thread's connection, in its own descriptor table (watch.h) */
+    _Atomic bool has_records;       /* the watching thread may read the memory */
+    _Atomic int32_t exiting_thread; /* the one in quoit_exit_job; 0: none */
+    int exit_status;                /* its status */
 };
 
 /* Whether oshrun has started this process, and has checked the environment for the whole job. */
