@@ -314,6 +314,8 @@ void hosts_take_message(struct host *host, const struct quoit_proxy_message *mes
     const uint32_t *dead = message->body.dead_links;
     if (message->kind == QUOIT_PROXY_READY) {
         host->stage = PROXY_SERVES;
+    } else if (message->kind == QUOIT_PROXY_FAILED) {
+        host->proxy_failure = (uint32_t)message->body.status;
     } else if (message->kind == QUOIT_PROXY_CONTACT) {
         take_contact(host, message);
     } else if (message->kind == QUOIT_PROXY_JOINS) {
@@ -360,6 +362,13 @@ static void proxy_ready(struct watch *watch, uint32_t events)
         talk_say(&job->talk, TALK_PROXY, host->index, &message, sizeof message);
     else
         hosts_take_message(host, &message);
+}
+
+void hosts_drain_proxy(struct host *host)
+{
+    const struct watch *watch = &host->proxy;
+    while (watch->fd >= 0 && poll(&(struct pollfd){.fd = watch->fd, .events = POLLIN}, 1, 0) > 0)
+        proxy_ready(&host->proxy, EPOLLIN);
 }
 
 /* This program. Without /proc by the name under which it was started. */

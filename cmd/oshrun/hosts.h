@@ -65,6 +65,8 @@ void hosts_say(struct job *job, uint32_t host, enum talk_kind kind, uint32_t pe,
 void hosts_say_all(struct job *job, enum talk_kind kind, uint32_t pe, const void *bytes, size_t count);
 /* What the symmetric heap of a PE is limited to by the memory of this machine. */
 uint64_t hosts_default_heap(const struct job *job, uint64_t data_bytes);
+/* Takes what the proxy of a host has written and nobody has read. */
+void hosts_drain_proxy(struct host *host);
 /* Kills the proxy of a host. */
 void hosts_kill_proxy(struct job *job, uint32_t host);
 

@@ -76,8 +76,8 @@ struct pe {
     pid_t
         program_pid; /* the sender of HELLO, as identified by the kernel: the same process, or a descendant. 0 before */
     struct watch program; /* pidfd of program_pid, if it is not pid; watched once is_exiting. -1: none */
-    struct watch socket; /* oshrun's end of the boot socket */
-    struct watch second; /* of a program that has attached (attach.h), until its HELLO; fd -1: none */
+    struct watch socket;  /* oshrun's end of the boot socket */
+    struct watch second;  /* of a program that has attached (attach.h), until its HELLO; fd -1: none */
     enum pe_phase phase;
     bool is_leaving;        /* has entered shmem_finalize, */
     uint64_t meeting_count; /* collectives before that */
@@ -109,15 +109,16 @@ struct host {
     int link_fd;         /* of the link to its right neighbour; -1 on a single host */
     bool has_namespaces; /* with --ring, in which its PEs run; false: in those of oshrun */
     struct quoit_share_namespaces namespaces;
-    void *front;           /* the memory up to the channels, mapped; NULL before the layout */
-    bool has_proxy;        /* which has not ended */
-    pid_t proxy_pid;       /* 0: none, ended, or on another machine */
-    int proxy_wait_status; /* once it has ended */
-    struct watch attach;   /* for attach.h, in the host's namespaces */
-    struct watch proxy;    /* the socket of the proxy */
-    bool has_begun;        /* it was sent its START */
-    bool has_closed;       /* its socket, and ran on */
-    struct seen seen;      /* the proxy */
+    void *front;            /* the memory up to the channels, mapped; NULL before the layout */
+    bool has_proxy;         /* which has not ended */
+    pid_t proxy_pid;        /* 0: none, ended, or on another machine */
+    int proxy_wait_status;  /* once it has ended */
+    uint32_t proxy_failure; /* enum quoit_status: why it cannot serve, as it reported */
+    struct watch attach;    /* for attach.h, in the host's namespaces */
+    struct watch proxy;     /* the socket of the proxy */
+    bool has_begun;         /* it was sent its START */
+    bool has_closed;        /* its socket, and ran on */
+    struct seen seen;       /* the proxy */
     enum proxy_stage stage;
     bool is_cut_off;
     uint32_t missed_by;            /* whose proxy has lost this one's; HOST_NONE */
@@ -192,7 +193,7 @@ struct stillness {
     uint64_t since_ns;
     uint64_t next_ns;
     bool is_told;
-    bool has_polls;         /* some PE polls in vain */
+    bool has_polls;          /* some PE polls in vain */
     struct quoit_still *pes; /* [pe_count]; NULL before the first look */
 };
 

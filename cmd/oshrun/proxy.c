@@ -174,5 +174,7 @@ int proxy_serve(struct quoit_proxy_message *start, const int *fds, uint32_t fd_c
     send_message((struct quoit_proxy_message){.kind = QUOIT_PROXY_JOINS});
     enum quoit_status status = run(&process, start);
     quoit_step("proxy", process.layout.host, "stop");
+    if (status == QUOIT_NO_THREAD)
+        send_message((struct quoit_proxy_message){.kind = QUOIT_PROXY_FAILED, .body.status = status});
     return status == QUOIT_OK ? 0 : 1;
 }

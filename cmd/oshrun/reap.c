@@ -68,6 +68,7 @@ static void proxy_ended(struct job *job, struct host *host, int wait_status)
     host->has_proxy = false;
     host->proxy_pid = 0;
     host->proxy_wait_status = wait_status;
+    hosts_drain_proxy(host); /* its last words come before its end */
     if (job->role == ROLE_AGENT)
         talk_say(&job->talk, TALK_PROXY_ENDED, host->index, &status, sizeof status);
     loop_close(&job->loop, &host->proxy);

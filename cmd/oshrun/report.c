@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report.h"
+#include "base/text.h"
 #include "boot/place.h"
 #include "boot/survey.h"
 
@@ -312,8 +313,17 @@ static void tell_dead_proxy(FILE *out, const struct host *host)
              hosts_name(host->job, host->index, text), hosts_name(host->job, host->missed_by, other));
         return;
     }
-    if (WIFSIGNALED(status))
-        snprintf(how, sizeof how, " of SIG%s", name ? name : "?");
+    if (host->proxy_failure != QUOIT_OK) {
+        tell(out, "Q0234", "the proxy of %s cannot serve its PEs: %s", hosts_name(host->job, host->index, text),
+             quoit_status_text((enum quoit_status)host->proxy_failure));
+        return;
+    }
+    if (!WIFSIGNALED(status)) {
+        tell(out, "Q0205", "the proxy of %s could not serve its PEs, and ended with status %d: its own line says why",
+             hosts_name(host->job, host->index, text), WEXITSTATUS(status));
+        return;
+    }
+    snprintf(how, sizeof how, " of SIG%s", name ? name : "?");
     if (is_killed && host->missed_by != HOST_NONE)
         snprintf(why, sizeof why, " (kill -9, or memory ran out; or its connection with that of %s broke)",
                  hosts_name(host->job, host->missed_by, other));
@@ -585,9 +595,7 @@ void report_end(struct job *job)
     job->end.told_by_ns = quoit_clock_now_ns() + PLACES_LIMIT_NS;
     tell_reason(out, job);
     fclose(out);
-    for (size_t i = 0; i < bytes; i++) /* it contains names and texts of PEs, and a terminal would interpret them */
-        if ((text[i] < ' ' || text[i] > '~') && text[i] != '\n')
-            text[i] = '?';
+    quoit_text_clean(text, bytes); /* it contains names and texts of PEs */
     output_say(&job->output, text, bytes);
     free(text);
 }

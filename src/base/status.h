@@ -17,6 +17,7 @@
     X(UNSUPPORTED, "not supported here")                                                                               \
     X(TIMEOUT, "timed out")                                                                                            \
     X(GONE, "the other side has gone")                                                                                 \
+    X(NO_THREAD, "no thread could be started (ulimit -u, or a control group's pids)")                                  \
     X(SYSTEM, "a system call failed")
 
 enum quoit_status {

@@ -15,6 +15,7 @@
  *                        <-   READY             it serves the PEs of its host
  *                        <-   CUT_OFF links     two links are down for too long
  *                        <-   LOST host         that host is gone, or hangs, or was cut off
+ *                        <-   FAILED status     it cannot serve, and has not reported why
  *
  * Descriptors with START, in this order: the memory; the board, if there is a network; those of the endpoints of LEFT
  * and of RIGHT, if the host has links. The proxy ends by quoit_proxy_stop(), or when oshrun ends.
@@ -71,6 +72,7 @@ enum quoit_proxy_kind {
     QUOIT_PROXY_FINALIZED,
     QUOIT_PROXY_END,
     QUOIT_PROXY_CUT_OFF,
+    QUOIT_PROXY_FAILED,
     QUOIT_PROXY_CLOSED, /* not of a proxy: an agent of oshrun saw its socket closed */
     QUOIT_PROXY_LOST,
     QUOIT_PROXY_ABSENT,
@@ -110,7 +112,7 @@ struct quoit_proxy_message {
             uint32_t is_silent; /* its connection is up; LOST to oshrun */
         } lost;                 /* LOST, ABSENT */
         uint32_t dead_links[2]; /* CUT_OFF */
-        int32_t status;         /* END */
+        int32_t status;         /* END; FAILED: enum quoit_status */
         int32_t pid;            /* PING */
     } body;
 };

@@ -24,6 +24,7 @@
 #include "proxy/network_sleep.h"
 #include "proxy/network_transfers.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -695,9 +696,9 @@ static enum quoit_status join(struct network *network, const struct quoit_lane_n
     if (status != QUOIT_OK)
         return status;
     status = quoit_network_sleep_open(network->net, lane->waiter.park, &network->sleep);
-    if (status != QUOIT_OK)
-        quoit_say("host %u cannot join the network: no thread to wait for it (ulimit -n, ulimit -u) [Q0222]",
-                  lane->layout->host);
+    if (status == QUOIT_SYSTEM)
+        quoit_say("host %u cannot join the network: no descriptor to wait for it: %s (ulimit -n) [Q0222]",
+                  lane->layout->host, strerror(errno));
     return status;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "proxy/network_sleep.h"
 #include "env/clock.h"
+#include "env/thread.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -72,10 +73,12 @@ enum quoit_status quoit_network_sleep_open(struct quoit_net *net, struct quoit_p
     sleep->net = net;
     sleep->park = park;
     sleep->net_fd = quoit_net_wait_fd(net);
+    enum quoit_status status = QUOIT_SYSTEM;
     sleep->kick_fd = eventfd(0, EFD_CLOEXEC);
     if (sleep->kick_fd < 0)
         goto free_sleep;
-    if (pthread_create(&sleep->thread, NULL, watch, sleep) != 0)
+    status = quoit_thread_status(pthread_create(&sleep->thread, NULL, watch, sleep));
+    if (status != QUOIT_OK)
         goto close_kick;
     *sleep_out = sleep;
     return QUOIT_OK;
@@ -84,7 +87,7 @@ close_kick:
     close(sleep->kick_fd);
 free_sleep:
     free(sleep);
-    return QUOIT_SYSTEM;
+    return status;
 }
 
 void quoit_network_sleep_close(struct quoit_network_sleep *sleep)

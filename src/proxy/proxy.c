@@ -7,6 +7,7 @@
 #include "link/service.h"
 #include "proxy/engines.h"
 #include "proxy/network.h"
+#include "env/thread.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -325,7 +326,7 @@ static void *manage(void *arg)
     return NULL;
 }
 
-/* The first lane runs on the caller's thread. */
+/* The first lane runs on the caller's thread. The proxy is ready when all threads are there. */
 static enum quoit_status serve_all(struct quoit_proxy *proxy)
 {
     struct service services[QUOIT_LANES_MAX + 1];
@@ -340,12 +341,13 @@ static enum quoit_status serve_all(struct quoit_proxy *proxy)
         error = pthread_create(&services[started_count].thread, NULL, serve, &services[started_count]);
         started_count += error == 0;
     }
-    if (error != 0) {
-        quoit_log(QUOIT_LOG_ERROR, "cannot start service thread %u: %s", started_count, strerror(error));
+    if (error == 0) {
+        proxy->config.on_ready(proxy->config.on_ready_arg);
+        serve(&services[0]);
+    } else {
         quoit_proxy_stop(proxy->config.layout, proxy->config.memory);
-        status = QUOIT_SYSTEM;
+        status = quoit_thread_status(error);
     }
-    serve(&services[0]);
     for (uint32_t i = 1; i < started_count; i++)
         pthread_join(services[i].thread, NULL);
     if (has_manager)
@@ -361,7 +363,6 @@ enum quoit_status quoit_proxy_run(const struct quoit_proxy_config *config)
     enum quoit_status status = quoit_proxy_open(config, &proxy);
     if (status != QUOIT_OK)
         return status;
-    config->on_ready(config->on_ready_arg);
     status = serve_all(proxy);
     quoit_proxy_close(proxy);
     return status;

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/prng.h"
 #include "env/clock.h"
+#include "env/thread.h"
 
 #define NS_PER_S 1000000000u
 
@@ -108,8 +109,8 @@ static enum quoit_status start_thread(struct quoit_emulated_channel *channel)
 {
     int error = pthread_create(&channel->thread, NULL, run_channel, channel);
     if (error != 0) {
-        quoit_log(QUOIT_LOG_ERROR, "emulated port: no thread for a dma channel: %s", strerror(error));
-        return QUOIT_SYSTEM;
+        quoit_log(QUOIT_LOG_INFO, "emulated port: no thread for a dma channel: %s", strerror(error));
+        return quoit_thread_status(error);
     }
     channel->is_started = true;
     return QUOIT_OK;

@@ -87,7 +87,7 @@ static uint64_t stretch(const struct quoit_emulated_port *port, uint64_t duratio
     uint64_t percents = 0, weights = 0;
     for (uint32_t share = 0; share < QUOIT_PORT_SHARES_MAX; share++) {
         uint64_t due_ns = atomic_load_explicit(&port->wire->side[port->side].due_ns[share], memory_order_relaxed);
-        bool is_sending = due_ns + recent_ns > now_ns && due_ns < now_ns + DUE_NS_MAX;
+        bool is_sending = due_ns != 0 && due_ns + recent_ns > now_ns && due_ns < now_ns + DUE_NS_MAX;
         if (share != port->share && !is_sending)
             continue;
         const struct quoit_port_part part = part_of(port, share);

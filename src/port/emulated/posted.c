@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "env/clock.h"
 #include "env/wait.h"
+#include "env/thread.h"
 
 #define QUEUE_BYTES 262144u
 #define ENTRY_ALIGN 64u
@@ -437,9 +438,9 @@ enum quoit_status quoit_emulated_queue_open(struct quoit_emulated_port *port)
     port->queue = queue;
     int error = pthread_create(&queue->thread, NULL, run_queue, port);
     if (error != 0) {
-        quoit_log(QUOIT_LOG_ERROR, "emulated port: no thread for posted writes: %s", strerror(error));
+        quoit_log(QUOIT_LOG_INFO, "emulated port: no thread for posted writes: %s", strerror(error));
         quoit_emulated_queue_close(port);
-        return QUOIT_SYSTEM;
+        return quoit_thread_status(error);
     }
     queue->is_started = true;
     return QUOIT_OK;

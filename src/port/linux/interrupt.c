@@ -11,6 +11,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "port/linux/opening.h"
+#include "env/thread.h"
 
 #define VECTOR_COUNT QUOIT_VECTOR_DMA(QUOIT_LINUX_DMA_CHANNELS) /* of the bits, the link and completions */
 
@@ -107,8 +108,8 @@ static enum quoit_status begin(struct quoit_linux_port *port, uint32_t bit)
                                              .on_link = bit == QUOIT_VECTOR_LINK,
                                              .on_dma = bit > QUOIT_VECTOR_LINK};
     enum quoit_status status = quoit_linux_device_signal(port->fd, &wanted);
-    if (status == QUOIT_OK && !self->has_thread && pthread_create(&self->thread, NULL, run, port) != 0)
-        status = QUOIT_SYSTEM;
+    if (status == QUOIT_OK && !self->has_thread)
+        status = quoit_thread_status(pthread_create(&self->thread, NULL, run, port));
     if (status != QUOIT_OK) {
         close(fd);
         return status;
