@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "guard.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +11,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "boot/protocol.h"
 #include "children.h"
 #include "front.h"
+#include "plan.h"
 
 void guard_block_signals(sigset_t *set_out)
 {
@@ -47,6 +50,11 @@ static void __attribute__((noreturn)) watch_over(pid_t child, const sigset_t *se
 {
     for (;;) {
         int number = sigwaitinfo(set, NULL), status = 0;
+        if (number < 0 && errno != EINTR) { /* it would be asked again at once, for ever */
+            quoit_say("cannot wait for signals: %s; the job was ended [Q0219]", strerror(errno));
+            children_sweep();
+            _exit(STATUS_CANNOT_START);
+        }
         if (number > 0 && number != SIGCHLD && number != SIGTSTP && number != SIGCONT)
             kill(child, number);
         for (pid_t pid; number == SIGCHLD && (pid = waitpid(-1, &status, WNOHANG)) > 0;)

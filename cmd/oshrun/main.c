@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "env/calls.h"
 #include "env/clock.h"
 #include "env/descriptors.h"
 #include "env/limits.h"
@@ -390,6 +391,9 @@ int main(int argc, char **argv)
         plan_print(&plan);
         return 0;
     }
+    bool has_network = plan_has_network(&plan) || plan.machines.count > 0;
+    if (!quoit_calls_check(QUOIT_CALLS_LAUNCHER | (has_network ? QUOIT_CALLS_NETWORK : 0)))
+        return STATUS_CANNOT_START;
     if (plan.is_agent)
         return serve_oshrun(&job, &plan, &agent, own_argc, own_argv);
     job.role = plan.machines.count ? ROLE_HEAD : ROLE_ALONE;

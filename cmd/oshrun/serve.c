@@ -18,6 +18,7 @@
 #include "base/step.h"
 #include "boot/ended.h"
 #include "boot/proxy_process.h"
+#include "env/calls.h"
 #include "env/clock.h"
 #include "env/descriptors.h"
 #include "env/map.h"
@@ -340,6 +341,8 @@ static int serve_agent(struct quoit_proxy_message *start, int memory_fd)
 {
     struct serve serve = {.lock = PTHREAD_MUTEX_INITIALIZER};
     pthread_t thread;
+    if (!quoit_calls_check(QUOIT_CALLS_NETWORK))
+        return 1;
     if (!leave_parent())
         return 1;
     say_alive(); /* so that the agent can kill it */

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/step.h"
 #include "env/clock.h"
+#include "env/calls.h"
 #include "env/map.h"
 #include "env/park.h"
 
@@ -71,6 +72,8 @@ enum quoit_status quoit_boot_start(uint64_t data_bytes, struct quoit_boot *boot_
     enum quoit_status status = check_launcher(launcher);
     if (status != QUOIT_OK)
         return status;
+    if (!quoit_calls_check(QUOIT_CALLS_PE))
+        return QUOIT_SYSTEM;
     while (!rows[row]->is_here(launcher))
         row++;
     boot_out->ops = rows[row];

@@ -123,17 +123,25 @@ static uint64_t memory_of_groups(bool is_free)
     return least;
 }
 
+/* Bytes in a line of /proc/meminfo. */
+static uint64_t bytes_of_machine(const char *format)
+{
+    uint64_t kib = read_number("/proc/meminfo", format);
+    return kib == UINT64_MAX ? UINT64_MAX : kib << 10;
+}
+
 uint64_t quoit_limits_memory_bytes(void)
 {
-    uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    long pages = sysconf(_SC_PHYS_PAGES);
+    uint64_t machine =
+        pages > 0 ? (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) : bytes_of_machine("MemTotal: %llu kB");
     uint64_t groups = memory_of_groups(false);
     return groups < machine ? groups : machine;
 }
 
 uint64_t quoit_limits_free_bytes(void)
 {
-    uint64_t kib = read_number("/proc/meminfo", "MemAvailable: %llu kB");
-    uint64_t machine = kib == UINT64_MAX ? UINT64_MAX : kib << 10, groups = memory_of_groups(true);
+    uint64_t machine = bytes_of_machine("MemAvailable: %llu kB"), groups = memory_of_groups(true);
     return groups < machine ? groups : machine;
 }
 

@@ -6,6 +6,7 @@
 #include "engine/ring/context.h"
 #include "env/clock.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -47,7 +48,7 @@ struct guest_host {
 /* The puts of which a PE is not told yet. */
 struct guest_wake {
     uint64_t from, to; /* in its segment */
-    uint64_t sent_ns;  /* the last one */
+    uint64_t due_ns;   /* no earlier than then; 0: none was sent yet */
     uint32_t next;     /* of those that wait */
     bool waits;
 };
@@ -124,14 +125,14 @@ static uint32_t take_wake(struct quoit_guest *guest, bool is_last, uint64_t now_
 {
     uint32_t *at = &guest->first_wake, pe = NO_PE;
     pthread_mutex_lock(&guest->lock);
-    while (*at != NO_PE && !is_last && now_ns - guest->wakes[*at].sent_ns < WAKE_NS)
+    while (*at != NO_PE && !is_last && now_ns < guest->wakes[*at].due_ns)
         at = &guest->wakes[*at].next;
     if (*at != NO_PE) {
         struct guest_wake *wake = &guest->wakes[*at];
         pe = *at;
         *at = wake->next;
         wake->waits = false;
-        wake->sent_ns = now_ns;
+        wake->due_ns = now_ns + WAKE_NS;
         *wake_out = *wake;
         atomic_fetch_sub_explicit(&guest->wake_count, 1, memory_order_relaxed);
     }
@@ -732,7 +733,7 @@ void quoit_guest_finish(struct quoit_ring_engine *ring)
 
 /* Opening */
 
-/* Adapters may write into it at any time, so a forked child must not share its pages. */
+/* Adapters may write into it at any time, so a forked child must not share its pages. NULL with errno. */
 static char *make_slots(void)
 {
     size_t bytes = (size_t)SLOT_COUNT * SLOT_BYTES;
@@ -741,8 +742,25 @@ static char *make_slots(void)
         return NULL;
     if (madvise(slots, bytes, MADV_DONTFORK) == 0)
         return slots;
+    int error = errno;
     munmap(slots, bytes);
+    errno = error;
     return NULL;
+}
+
+void quoit_guest_close(struct quoit_ring_engine *ring)
+{
+    struct quoit_guest *guest = ring->guest;
+    if (!guest)
+        return;
+    quoit_net_close(guest->net);
+    if (guest->slots)
+        munmap(guest->slots, (size_t)SLOT_COUNT * SLOT_BYTES);
+    pthread_mutex_destroy(&guest->lock);
+    free(guest->wakes);
+    free(guest->hosts);
+    free(guest);
+    ring->guest = NULL;
 }
 
 enum quoit_status quoit_guest_open(struct quoit_ring_engine *ring, enum quoit_guest_use use)
@@ -769,20 +787,11 @@ enum quoit_status quoit_guest_open(struct quoit_ring_engine *ring, enum quoit_gu
     guest->hosts = calloc(job->host_count, sizeof *guest->hosts);
     guest->wakes = calloc(self->pe_count, sizeof *guest->wakes);
     guest->slots = make_slots();
-    return guest->hosts && guest->wakes && guest->slots ? QUOIT_OK : QUOIT_NO_MEMORY;
-}
-
-void quoit_guest_close(struct quoit_ring_engine *ring)
-{
-    struct quoit_guest *guest = ring->guest;
-    if (!guest)
-        return;
-    quoit_net_close(guest->net);
-    if (guest->slots)
-        munmap(guest->slots, (size_t)SLOT_COUNT * SLOT_BYTES);
-    pthread_mutex_destroy(&guest->lock);
-    free(guest->wakes);
-    free(guest->hosts);
-    free(guest);
-    ring->guest = NULL;
+    if (guest->hosts && guest->wakes && guest->slots)
+        return QUOIT_OK;
+    if (errno == ENOMEM)
+        return QUOIT_NO_MEMORY;
+    quoit_log(QUOIT_LOG_INFO, "madvise: %s; operations go through the proxy", strerror(errno));
+    quoit_guest_close(ring);
+    return QUOIT_OK;
 }
