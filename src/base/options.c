@@ -176,7 +176,11 @@ bool quoit_parse_bytes(const char *text, uint64_t *bytes_out)
 
 bool quoit_parse_duration(const char *text, uint64_t *ns_out)
 {
-    return parse_scaled(text, time_units, ns_out);
+    if (!parse_scaled(text, time_units, ns_out))
+        return false;
+    if (*ns_out > QUOIT_DURATION_NS_MAX)
+        *ns_out = QUOIT_DURATION_NS_MAX;
+    return true;
 }
 
 bool quoit_parse_bool(const char *text, uint64_t *value_out)

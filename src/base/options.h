@@ -349,6 +349,9 @@ enum quoit_log_level quoit_options_log_level(const struct quoit_options *options
 bool quoit_parse_uint(const char *text, uint64_t *value_out);
 bool quoit_parse_bytes(const char *text, uint64_t *bytes_out);
 bool quoit_parse_from_bytes(const char *text, uint64_t *bytes_out);
+/* A longer time is QUOIT_DURATION_NS_MAX, so that a limit's multiples, added to any clock, are in the range of 64 bits.
+ */
+#define QUOIT_DURATION_NS_MAX (1ull << 60) /* 36 years */
 bool quoit_parse_duration(const char *text, uint64_t *ns_out);
 bool quoit_parse_bool(const char *text, uint64_t *value_out);
 

@@ -67,6 +67,8 @@ static void test_durations_and_others(void **state)
     } good[] = {{"60s", 60000000000ull},
                 {"60", 60000000000ull},
                 {"500ms", 500000000},
+                {"300000h", 1080000000000000000ull},
+                {"2000000h", QUOIT_DURATION_NS_MAX}, /* its multiples are in the range too */
                 {"1.5us", 1500},
                 {"2min", 120000000000ull},
                 {"1h", 3600000000000ull},

@@ -789,7 +789,7 @@ enum quoit_status quoit_agent_start(const struct quoit_agent_config *config)
                                       .memory_fd = -1,
                                       .heap_bytes_asked = boot->heap_bytes_asked,
                                       .network = boot->network};
-    agent->begin_ns = quoit_clock_now_ns();
+    agent->begin_ns = agent->looked_ns = quoit_clock_now_ns();
     agent->vigil = (struct quoit_vigil){.host = &agent->host};
     agent->spawn.ends[0] = agent->spawn.ends[1] = -1;
     int error = config->hosts->count > 1 ? quoit_proxy_process_prepare(NULL, &agent->spawn) : 0;

@@ -34,7 +34,7 @@ struct quoit_service {
     struct quoit_client client; /* while has_client; a side is IDLE without */
     bool has_client;
     bool loses_rings;          /* a port does not promise that they arrive */
-    uint64_t woken_ns;         /* when the client was last woken for those */
+    uint64_t next_wake_ns;     /* when the client is woken for those; 0: now */
     uint64_t cut_off_since_ns; /* two links or more are known to be down since then; 0: not so */
     uint32_t cut_count;        /* the client's number of this time */
     bool is_cut_off_reported;
@@ -350,9 +350,9 @@ static void wake_vectors(const struct quoit_service *service, enum quoit_side in
 
 static void wake_for_lost_rings(struct quoit_service *service, uint64_t now_ns)
 {
-    if (!service->has_client || !service->loses_rings || now_ns - service->woken_ns < LOST_NS)
+    if (!service->has_client || !service->loses_rings || now_ns < service->next_wake_ns)
         return;
-    service->woken_ns = now_ns;
+    service->next_wake_ns = now_ns + LOST_NS;
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
         wake_vectors(service, side);
 }

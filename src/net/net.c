@@ -71,7 +71,7 @@ struct host {
     bool is_broken; /* the driver said so, and on_lost has not been called */
     uint32_t sent_sequence;
     uint32_t heard_sequence;
-    uint64_t sent_ns; /* the last message to it */
+    uint64_t beat_ns; /* when the next heartbeat to it is due; 0: now, nothing was sent yet */
     uint64_t heard_ns;
     uint32_t told_count; /* of the losses, so many were told to it */
     uint64_t outstanding_count;
@@ -299,6 +299,11 @@ static uint32_t own_number(const struct quoit_net *net)
     return net->config.is_guest ? net->config.host_count + net->config.guest : net->config.host;
 }
 
+static uint64_t heartbeat_ns(const struct quoit_net *net)
+{
+    return net->config.lost_limit_ns / HEARTBEATS_A_LIMIT;
+}
+
 static enum quoit_status send_kind(struct quoit_net *net, uint32_t host_index, enum message_kind kind,
                                    const void *payload, uint32_t bytes)
 {
@@ -316,17 +321,12 @@ static enum quoit_status send_kind(struct quoit_net *net, uint32_t host_index, e
     enum quoit_status status = net->driver->send(net->end, host_index, header, (uint32_t)sizeof *header + bytes);
     if (status == QUOIT_OK) {
         host->sent_sequence++;
-        host->sent_ns = net->now_ns;
+        host->beat_ns = net->now_ns + heartbeat_ns(net);
     } else if (status != QUOIT_FULL) {
         on_broken(net, host_index);
         status = QUOIT_GONE;
     }
     return status;
-}
-
-static uint64_t heartbeat_ns(const struct quoit_net *net)
-{
-    return net->config.lost_limit_ns / HEARTBEATS_A_LIMIT;
 }
 
 static void lose(struct quoit_net *net, uint32_t host_index, enum quoit_status status)
@@ -408,7 +408,7 @@ static enum quoit_status speak(struct quoit_net *net, uint32_t host_index)
         status = send_kind(net, host_index, MESSAGE_LOST, &net->losses[host->told_count], sizeof net->losses[0]);
         host->told_count += status == QUOIT_OK;
     }
-    bool is_due = is_expected(host) && net->now_ns - host->sent_ns >= heartbeat_ns(net);
+    bool is_due = is_expected(host) && net->now_ns >= host->beat_ns;
     if (status == QUOIT_OK && (host->is_asked || is_due)) { /* ASK is no answer, or two would ask for ever */
         bool asks = !host->is_asked && !host->is_watched;
         status = send_kind(net, host_index, asks ? MESSAGE_ASK : MESSAGE_HEARTBEAT, NULL, 0);
@@ -594,6 +594,9 @@ enum quoit_status quoit_net_open(const struct quoit_net_config *config, struct q
     return QUOIT_OK;
 
 free_net:
+    if (!problem[0])
+        snprintf(problem, QUOIT_NET_PROBLEM_BYTES, "%s%s", quoit_status_text(status),
+                 status == QUOIT_NO_MEMORY ? " for its records and buffers (ulimit -d, ulimit -v)" : "");
     free(losses);
     free(hosts);
     free(net);

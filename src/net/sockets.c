@@ -67,7 +67,7 @@ struct quoit_sockets {
     uint32_t joining_count;
     struct stranger strangers[STRANGERS_MAX];
     uint32_t stranger_count;
-    uint64_t met_ns;
+    uint64_t next_meet_ns; /* 0: now */
     struct connection **peers; /* [count]; NULL: never asked for */
     struct connection **open;
     uint32_t open_count;
@@ -279,9 +279,9 @@ static bool meet(struct quoit_sockets *sockets, struct stranger *stranger, uint6
 static void meet_strangers(struct quoit_sockets *sockets)
 {
     uint64_t now_ns = quoit_clock_now_ns();
-    if (now_ns - sockets->met_ns < MEET_NS)
+    if (now_ns < sockets->next_meet_ns)
         return;
-    sockets->met_ns = now_ns;
+    sockets->next_meet_ns = now_ns + MEET_NS;
     while (sockets->stranger_count < STRANGERS_MAX) {
         int fd = accept4(sockets->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0)

@@ -220,7 +220,7 @@ static enum quoit_status open_namespaces(const struct quoit_share_server *server
     if (is_complete)
         return QUOIT_OK;
     quoit_share_close_namespaces(namespaces_out);
-    return QUOIT_AGAIN;
+    return access("/proc/self/ns", F_OK) == 0 ? QUOIT_AGAIN : QUOIT_UNSUPPORTED; /* without /proc nobody can enter */
 }
 
 /* Turns the request into its reply. */

@@ -229,6 +229,7 @@ enum quoit_status quoit_veth_open(const struct quoit_veth_config *config, struct
     veth->shared = (struct quoit_veth_shared *)(void *)((char *)config->memory + config->offset);
     veth->macs.ring = config->ring;
     veth->macs.host_count = config->host_count;
+    veth->topology_ns = quoit_clock_now_ns();
     veth->topology.host = config->host;
     veth->topology.host_count = config->host_count;
     pthread_mutex_init(&veth->topology_lock, NULL);

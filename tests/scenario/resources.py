@@ -119,6 +119,12 @@ class Resources(scenario.Case):
         for command in ((scenario.OSHRUN, "-n", 2, STARVE, "words"), (STARVE, "words")):
             self.refused(self.run_in(*command, limits=limits), "[Q0122]", "shmem_malloc", "ulimit -v or -d")
 
+    @plain_only
+    def test_data_of_a_network(self):
+        limits = [(resource.RLIMIT_DATA, 1000 << 10)]
+        result = self.job("--network", "tcp", "--hosts", 2, "-n", 2, GREET, limits=limits)
+        self.refused(result, "[Q0222]", "out of memory", "ulimit -d")
+
     def test_descriptors(self):
         """Every number of descriptors: the job works, or reports that they are too few."""
         for shape in SHAPES:
@@ -154,14 +160,22 @@ class Resources(scenario.Case):
 
     @plain_only
     def test_processes(self):
+        """Any number of processes and threads: the job works, or one message names the limit, and no PE has got past
+        shmem_init."""
         how = self.other_user()
-        for shape in SHAPES:
-            for count in (1, 2, 5, 9, 14):
-                result = self.run_in(*how, scenario.OSHRUN, *shape, GREET, limits=[(resource.RLIMIT_NPROC, count)],
-                                     env={"HOME": "/"})
-                if result.returncode != 0:
-                    self.assertRegex(result.stderr, r"oshrun: (cannot start|the proxy of)", f"{shape} {count}")
-                    self.assertIn("Resource temporarily unavailable", result.stderr)
+        for shape in (*SHAPES, ("--network", "tcp", "--hosts", 3, "-n", 6)):
+            worked = [self.processes_are_named(how, shape, count) for count in (1, 2, 5, 9, 12, 14, 16, 18, 20, 23, 60)]
+            self.assertFalse(worked[0])
+            self.assertTrue(worked[-1])
+
+    def processes_are_named(self, how, shape, count):
+        result = self.run_in(*how, scenario.OSHRUN, *shape, GREET, limits=[(resource.RLIMIT_NPROC, count)], env={"HOME": "/"})
+        if result.returncode == 0:
+            return True
+        self.assertEqual((result.returncode, result.stdout), (1, ""), f"{shape} {count}: {result.stderr}")
+        self.assertEqual(result.stderr.count("[Q"), 1, f"{shape} {count}: {result.stderr}")
+        self.assertRegex(result.stderr, r"^oshrun: .*ulimit -u.* \[Q\d+\]", f"{shape} {count}")
+        return False
 
     @plain_only
     def test_group_too_small_to_start(self):
