@@ -7,6 +7,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <setjmp.h>
+#include <stdbool.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,16 +15,20 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* Linux 6.1 */
+#endif
 #define LARGE_BYTES (512ull << 20)
-#define FILE_BYTES (4ull * QUOIT_HUGE_PAGE_BYTES + 3 * 4096)
+#define TRIES_MAX   8
+#define FILE_BYTES  (4ull * QUOIT_HUGE_PAGE_BYTES + 3 * 4096)
 
 static unsigned char pattern(uint64_t at)
 {
@@ -75,9 +80,25 @@ static void test_refused_file_is_said(void **state)
     assert_null(quoit_map_file(-1, FILE_BYTES, PROT_READ));
 }
 
-static void test_huge_pages_keep_every_byte(void **state)
+/* Whether the kernel itself makes huge pages of a new file that has one small page in each, as many as there can be. */
+static bool kernel_gives_all(void)
 {
-    (void)state;
+    int fd = new_file();
+    char *base = quoit_map_file(fd, FILE_BYTES, PROT_READ | PROT_WRITE);
+    assert_non_null(base);
+    bool gives_all = true;
+    for (uint64_t at = 0; at + QUOIT_HUGE_PAGE_BYTES <= FILE_BYTES; at += QUOIT_HUGE_PAGE_BYTES) {
+        base[at] = 1;
+        gives_all &= madvise(base + at, QUOIT_HUGE_PAGE_BYTES, MADV_COLLAPSE) == 0;
+    }
+    munmap(base, FILE_BYTES);
+    close(fd);
+    return gives_all;
+}
+
+/* Returns how many KiB of the file became huge pages. */
+static unsigned long fill_and_check(void)
+{
     int fd = new_file();
     unsigned char *writer = quoit_map_file(fd, FILE_BYTES, PROT_READ | PROT_WRITE);
     const unsigned char *reader = quoit_map_file(fd, FILE_BYTES, PROT_READ);
@@ -95,14 +116,26 @@ static void test_huge_pages_keep_every_byte(void **state)
             fail_msg("byte %llu has changed", (unsigned long long)i);
     writer[5] ^= 0xff;
     assert_int_equal(reader[5], pattern(5) ^ 0xff);
+    munmap((void *)(uintptr_t)reader, FILE_BYTES); /* or each page would count twice */
     unsigned long more = huge_kib() - before;
-    if (more == 0)
-        print_message("this kernel gives no huge pages to memfds: that they come was not tested\n");
-    else
-        assert_true(more >= 4 * QUOIT_HUGE_PAGE_BYTES / 1024);
     munmap(writer, FILE_BYTES);
-    munmap((void *)(uintptr_t)reader, FILE_BYTES);
     close(fd);
+    return more;
+}
+
+/* A loaded machine may have no free huge page for one of the four: then the kernel gives the test's own file none
+ * either. Where it gives all, before and after, the code has got all. */
+static void test_huge_pages_keep_every_byte(void **state)
+{
+    (void)state;
+    for (int try = 0; try < TRIES_MAX; try++) {
+        bool gave_all = kernel_gives_all();
+        if (fill_and_check() >= 4 * QUOIT_HUGE_PAGE_BYTES / 1024)
+            return;
+        if (gave_all && kernel_gives_all() && try == TRIES_MAX - 1)
+            fail_msg("the kernel gives huge pages, but quoit_map_take() got fewer in each of %d tries", TRIES_MAX);
+    }
+    print_message("this kernel gives no or few huge pages to memfds now: that they come was not tested\n");
 }
 
 /* Aim: what was populated is allocated, with huge pages or without, and nothing else is. Method: the file's block
@@ -180,7 +213,9 @@ static void test_old_kernel(void **state)
     }
 }
 
-/* The signal comes once the child has computed for a tick, however busy the machine is: a small part of what it takes. */
+/* Aim: a signal ends the process before the whole range is populated. Method: the signal is sent while the child enters
+ * its first call that the kernel does not interrupt, at which it stops for its tracer: so the test depends on no time.
+ */
 static void test_a_signal_ends_it(void **state)
 {
     (void)state;
@@ -190,21 +225,37 @@ static void test_a_signal_ends_it(void **state)
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        const struct itimerval tick = {.it_value = {.tv_usec = 1}};
         char *base = quoit_map_file(fd, LARGE_BYTES, PROT_READ | PROT_WRITE);
-        if (!base || setitimer(ITIMER_PROF, &tick, NULL) != 0)
-            _exit(1);
+        if (!base || ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0 || raise(SIGSTOP) != 0)
+            _exit(77);
         _exit(quoit_map_take(base, 0, LARGE_BYTES) == 0 ? 2 : 77);
     }
     int status;
-    struct stat stat;
+    struct __ptrace_syscall_info call = {0};
     assert_int_equal(waitpid(child, &status, 0), child);
+    if (WIFSTOPPED(status))
+        assert_int_equal(ptrace(PTRACE_SETOPTIONS, child, NULL, PTRACE_O_TRACESYSGOOD), 0);
+    while (WIFSTOPPED(status) && !(call.op == PTRACE_SYSCALL_INFO_ENTRY && call.entry.nr == SYS_madvise &&
+                                   call.entry.args[2] == MADV_COLLAPSE)) {
+        assert_int_equal(ptrace(PTRACE_SYSCALL, child, NULL, NULL), 0);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        if (WIFSTOPPED(status))
+            assert_true(ptrace(PTRACE_GET_SYSCALL_INFO, child, sizeof call, &call) > 0);
+    }
+    if (WIFSTOPPED(status)) {
+        assert_int_equal(kill(child, SIGTERM), 0);
+        assert_int_equal(ptrace(PTRACE_DETACH, child, NULL, NULL), 0);
+        assert_int_equal(waitpid(child, &status, 0), child);
+    }
+    struct stat stat;
     assert_int_equal(fstat(fd, &stat), 0);
     close(fd);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
-        skip(); /* too little memory */
+        skip(); /* too little memory, or no tracing here */
     assert_true(WIFSIGNALED(status));
-    assert_int_equal(WTERMSIG(status), SIGPROF);
+    if (WTERMSIG(status) == SIGKILL)
+        skip(); /* too little memory, for the kernel */
+    assert_int_equal(WTERMSIG(status), SIGTERM);
     assert_true(stat.st_blocks * 512 < (blkcnt_t)(LARGE_BYTES / 2));
 }
 
