@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/options.h"
+#include "base/log.h"
 #include "base/json.h"
 #include "boot/info.h"
 #include "net/net.h"
@@ -32,7 +33,7 @@ static void print_help(void)
 
 static int refuse(const char *text)
 {
-    fprintf(stderr, "quoit info: %s\n", text);
+    quoit_say("%s", text);
     return 2;
 }
 
@@ -60,7 +61,7 @@ static bool take(struct quoit_options *options, int argc, char **argv, int *at, 
 static void say(void *arg, const char *text)
 {
     (void)arg;
-    fprintf(stderr, "quoit info: %s\n", text);
+    quoit_say("%s", text);
 }
 
 /* Tries cma on a child; the kernel then allows it between PEs too. Returns the text to print. */

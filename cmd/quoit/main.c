@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "base/log.h"
 
 static const struct command commands[] = {
     {"figures", "the figures of the papers, simulated or measured, as a page and data", command_figures},
@@ -38,10 +39,14 @@ int main(int argc, char **argv)
         return 0;
     }
     for (size_t i = 0; i < COMMAND_COUNT; i++)
-        if (strcmp(name, commands[i].name) == 0)
+        if (strcmp(name, commands[i].name) == 0) {
+            char who[32];
+            snprintf(who, sizeof who, "quoit %s", name);
+            quoit_log_setup(QUOIT_LOG_WARN, who);
             return commands[i].run(argc - 1, argv + 1);
+        }
     if (*name)
-        fprintf(stderr, "quoit: there is no command \"%s\"\n", name);
+        quoit_say("there is no command \"%s\"", name);
     print_help(stderr);
     return 2;
 }

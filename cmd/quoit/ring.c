@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* quoit ring - hosts with an Ethernet device on a ring that stays: emulated ones, or this machine on bridges. */
 #include "ring_arguments.h"
+#include "base/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -113,7 +114,7 @@ static int up(const struct ring_arguments *arguments)
         _exit(ring_keeper_run(&plan, fd, ready_fds[1]));
     }
     if (pid < 0) {
-        fprintf(stderr, "quoit ring: cannot make the ring \"%s\": %s\n", plan.name, strerror(errno));
+        quoit_say("cannot make the ring \"%s\": %s", plan.name, strerror(errno));
         return RING_STATUS_FAILED;
     }
     close(ready_fds[1]);
@@ -186,7 +187,7 @@ static int set_cut(const struct ring_arguments *arguments, bool is_cut)
     quoit_share_path(geteuid(), arguments->plan.name, path);
     enum quoit_status status = quoit_share_cut(path, link, is_cut);
     if (status != QUOIT_OK)
-        fprintf(stderr, "quoit ring: link %u: %s\n", link, quoit_status_text(status));
+        quoit_say("link %u: %s", link, quoit_status_text(status));
     return status == QUOIT_OK ? 0 : RING_STATUS_FAILED;
 }
 
@@ -210,13 +211,12 @@ static bool enter_host(const struct ring_arguments *arguments, uint32_t host)
     if (status == QUOIT_OK)
         status = quoit_share_enter_namespaces(&namespaces);
     if (status != QUOIT_OK)
-        fprintf(stderr, "quoit ring: cannot enter host %u: %s\n", host,
-                status == QUOIT_AGAIN    ? "it is starting; try again in a second"
-                : status == QUOIT_SYSTEM ? strerror(errno)
-                                         : quoit_status_text(status));
+        quoit_say("cannot enter host %u: %s", host,
+                  status == QUOIT_AGAIN    ? "it is starting; try again in a second"
+                  : status == QUOIT_SYSTEM ? strerror(errno)
+                                           : quoit_status_text(status));
     else if (quoit_share_mount_sysfs() != QUOIT_OK)
-        fprintf(stderr, "quoit ring: /sys shows the devices of this machine, not those of host %u: %s [Q0606]\n", host,
-                strerror(errno));
+        quoit_say("/sys shows the devices of this machine, not those of host %u: %s [Q0606]", host, strerror(errno));
     return status == QUOIT_OK;
 }
 
@@ -238,7 +238,7 @@ static int run_on_host(const struct ring_arguments *arguments, char **words)
     if (!reply.plan.is_joined && !enter_host(arguments, host))
         return RING_STATUS_FAILED;
     execvp(words[0], words);
-    fprintf(stderr, "quoit ring: cannot run %s: %s\n", words[0], strerror(errno));
+    quoit_say("cannot run %s: %s", words[0], strerror(errno));
     return errno == ENOENT ? 127 : 126;
 }
 
@@ -306,7 +306,7 @@ static int run(const struct ring_command *command, const struct ring_arguments *
         return ring_bad_usage("%s makes a ring of the user who runs it, not \"%s\"", command->name, arguments->given);
     if (geteuid() == 0 && ring_become_user(arguments->uid))
         return command->run(arguments);
-    fprintf(stderr, "quoit ring: only its user and root control the ring \"%s\"\n", arguments->given);
+    quoit_say("only its user and root control the ring \"%s\"", arguments->given);
     return RING_STATUS_FAILED;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "ring_arguments.h"
+#include "base/log.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -20,9 +21,7 @@ int ring_bad_usage(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    fprintf(stderr, "quoit ring: ");
-    vfprintf(stderr, format, args);
-    fprintf(stderr, "\n");
+    quoit_say_va(format, args);
     va_end(args);
     return RING_STATUS_USAGE;
 }

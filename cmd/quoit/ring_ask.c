@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Requests to the keeper of a ring. */
 #include "ring.h"
+#include "base/log.h"
 
 #include <errno.h>
 #include <grp.h>
@@ -141,14 +142,13 @@ void ring_report_no_answer(const char *given, const struct ring_reply *reply)
     const struct quoit_share_head head = quoit_share_head_make(RING_MAGIC, sizeof *reply, RING_STATUS);
     const struct quoit_share_head *keeper = reply->head.magic == RING_MAGIC ? &reply->head : NULL;
     if (errno == ECONNREFUSED || errno == ENOENT)
-        fprintf(stderr, "quoit ring: there is no ring \"%s\"; make it with: quoit ring up --ring %s\n", given, given);
+        quoit_say("there is no ring \"%s\"; make it with: quoit ring up --ring %s", given, given);
     else if (errno == EPROTO)
-        fprintf(stderr,
-                "quoit ring: the ring \"%s\" is kept by another build of Quoit: %s, and this is %s; use that one's "
-                "quoit, or end the ring: quoit ring down --ring %s [Q0605]\n",
-                given, quoit_share_build_text(keeper, other), quoit_share_build_text(&head, own), given);
+        quoit_say("the ring \"%s\" is kept by another build of Quoit: %s, and this is %s; use that one's "
+                  "quoit, or end the ring: quoit ring down --ring %s [Q0605]",
+                  given, quoit_share_build_text(keeper, other), quoit_share_build_text(&head, own), given);
     else
-        fprintf(stderr, "quoit ring: the ring \"%s\" does not answer: %s\n", given, strerror(errno));
+        quoit_say("the ring \"%s\" does not answer: %s", given, strerror(errno));
 }
 
 /* The hosts end with their keeper, and the name becomes free. */

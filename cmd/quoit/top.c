@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* quoit top - a running job, or a ring that stays, live. */
 #include "top.h"
+#include "base/log.h"
 
 #include <poll.h>
 #include <stdlib.h>
@@ -39,7 +40,7 @@ static void print_help(void)
 
 static int refuse(const char *text, const char *word)
 {
-    fprintf(stderr, "quoit top: %s%s (see --help)\n", text, word);
+    quoit_say("%s%s (see --help)", text, word);
     return STATUS_USAGE;
 }
 
@@ -80,7 +81,7 @@ static int choose(const struct settings *settings, struct job_view *job_out)
     if (settings->pid) {
         if (job_open(job_out, (pid_t)settings->pid))
             return 0;
-        fprintf(stderr, "quoit top: %d is no oshrun of yours whose PEs have started\n", (int)settings->pid);
+        quoit_say("%d is no oshrun of yours whose PEs have started", (int)settings->pid);
         return STATUS_NO_JOB;
     }
     uint32_t count = jobs_find(&jobs);
@@ -88,9 +89,9 @@ static int choose(const struct settings *settings, struct job_view *job_out)
     if (count == 1) {
         *job_out = jobs[0];
     } else if (count == 0) {
-        fprintf(stderr, "quoit top: no job of yours is running\n");
+        quoit_say("no job of yours is running");
     } else {
-        fprintf(stderr, "quoit top: %u jobs are running; choose one: quoit top PID\n", count);
+        quoit_say("%u jobs are running; choose one: quoit top PID", count);
         top_print_list(jobs, count, false, stderr);
     }
     for (uint32_t i = 0; i < count && count > 1; i++)
@@ -208,7 +209,7 @@ static int watch_job(const struct settings *settings)
     if (top_sample_open(&job.samples[0], &job.view) && top_sample_open(&job.samples[1], &job.view))
         has_told = watch(settings, &subject);
     if ((job.has_ended || has_ended(&subject)) && !(settings->is_once && has_told))
-        fprintf(stderr, "quoit top: job %d has ended\n", (int)job.view.pid);
+        quoit_say("job %d has ended", (int)job.view.pid);
     top_sample_close(&job.samples[0]);
     top_sample_close(&job.samples[1]);
     job_close(&job.view);
@@ -242,8 +243,8 @@ static int watch_ring(const struct settings *settings)
     const struct subject subject = {.pid_fd = -1, .take = take_ring, .print = print_ring, .arg = &ring};
     bool has_told = ring.samples && watch(settings, &subject);
     if (ring.is_gone)
-        fprintf(stderr, "quoit top: there is no ring \"%s\" that you control%s (quoit ring list)\n", settings->ring,
-                has_told ? " any more" : "");
+        quoit_say("there is no ring \"%s\" that you control%s (quoit ring list)", settings->ring,
+                  has_told ? " any more" : "");
     free(ring.samples);
     return ring.is_gone || (settings->is_once && !has_told) ? STATUS_NO_JOB : 0;
 }
