@@ -313,6 +313,12 @@ static bool keep_arguments(struct job *job, int argc, char **argv)
     return job->arguments != NULL;
 }
 
+static void say_cannot_start(int error)
+{
+    quoit_say("cannot start: %s%s [Q0213]", strerror(error),
+              error == EAGAIN ? " (ulimit -u, or a control group's pids)" : "");
+}
+
 /* argc and argv are those of this process. */
 static int serve_oshrun(struct job *job, struct plan *plan, const struct agent_start *start, int argc, char **argv)
 {
@@ -321,7 +327,7 @@ static int serve_oshrun(struct job *job, struct plan *plan, const struct agent_s
     job->own_host = start->setup.host;
     if (!guard_start(argc, argv, start->in_fd, start->out_fd, &job->guard) || !open_job(job, plan, environ) ||
         !agent_open(job, start)) {
-        quoit_say("cannot start: %s [Q0213]", strerror(errno));
+        say_cannot_start(errno);
         return STATUS_CANNOT_START;
     }
     run(job);
@@ -398,7 +404,7 @@ int main(int argc, char **argv)
         return serve_oshrun(&job, &plan, &agent, own_argc, own_argv);
     job.role = plan.machines.count ? ROLE_HEAD : ROLE_ALONE;
     if (!guard_start(argc, argv, -1, -1, &job.guard) || !open_job(&job, &plan, environ)) {
-        quoit_say("cannot start: %s [Q0213]", strerror(errno));
+        say_cannot_start(errno);
         return STATUS_CANNOT_START;
     }
     if (!trace_open(&job))

@@ -78,7 +78,7 @@ static void test_each_failure_is_said(void **state)
         {no_attach, QUOIT_INVALID, "rig one refuses the address or the key of host 1: "},
         {another_network, QUOIT_UNSUPPORTED, "it takes rig one, and host 1 takes rig two; "},
         {short_memory, QUOIT_INVALID, "the segments of host 1 are not within its memory "},
-        {no_descriptors, QUOIT_SYSTEM, "no thread to wait for it "},
+        {no_descriptors, QUOIT_SYSTEM, "no descriptor to wait for it: "},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -207,6 +207,8 @@ static enum quoit_status open_namespaces(const struct quoit_share_server *server
         return QUOIT_OUT_OF_RANGE;
     if (!server->process_of || connection->sender.uid != geteuid())
         return QUOIT_UNSUPPORTED;
+    if (access("/proc/self/ns", F_OK) != 0) /* without /proc nobody can enter */
+        return QUOIT_UNSUPPORTED;
     pid_t pid = server->process_of(server->process_arg, host);
     if (pid == 0)
         return QUOIT_AGAIN;
@@ -220,7 +222,7 @@ static enum quoit_status open_namespaces(const struct quoit_share_server *server
     if (is_complete)
         return QUOIT_OK;
     quoit_share_close_namespaces(namespaces_out);
-    return access("/proc/self/ns", F_OK) == 0 ? QUOIT_AGAIN : QUOIT_UNSUPPORTED; /* without /proc nobody can enter */
+    return QUOIT_AGAIN;
 }
 
 /* Turns the request into its reply. */

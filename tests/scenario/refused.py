@@ -19,7 +19,7 @@ KINDS = {"one host": ("-n", 2), "ring": ("--hosts", 2, "-n", 2), "tcp": ("--netw
 CALLS = """accept4 access bind clock_nanosleep clone clone3 close_range connect dup2 epoll_create1 epoll_ctl epoll_wait eventfd2
     faccessat2 fallocate fcntl ftruncate getdents64 getpgrp getppid getrandom getsockname getsockopt kill listen madvise
     membarrier memfd_create mremap munmap pidfd_open pipe2 poll ppoll prctl prlimit64 process_vm_readv
-    process_vm_writev readlink recvfrom recvmsg rseq rt_sigaction rt_sigprocmask rt_sigtimedwait sched_getaffinity
+    process_vm_writev readlink recvfrom recvmsg rseq rt_sigaction rt_sigpending rt_sigprocmask rt_sigtimedwait sched_getaffinity
     sched_setaffinity sched_yield sendmsg sendto set_robust_list setpgid setsockopt shutdown sigaltstack signalfd4 socket
     socketpair sysinfo tgkill uname userfaultfd wait4""".split()
 NEW_DESCRIPTOR = "accept4 dup2 epoll_create1 eventfd2 memfd_create pidfd_open pipe2 signalfd4 socket socketpair".split()
