@@ -109,11 +109,7 @@ class Ctypes(Row):
         self.assertEqual(result.out.count("closed"), pes if self.SCRIPT else 0)
 
 
-UNLOADED = dict.fromkeys(WAYS, "what the library does at exit is called when it is no longer there")
-
-
 class CtypesClosed(Ctypes):
-    NOT = UNLOADED
     SCRIPT = ("close",)
 
 
@@ -140,7 +136,6 @@ class Plugin(Row):
 
 class PluginClosed(Plugin):
     """It unloads it, and with it the library, before it ends."""
-    NOT = UNLOADED
     CLOSE = "close"
 
 

@@ -7,8 +7,6 @@ from rows import Row, library, planted, shell
 
 class Valgrind(Row):
     NEEDS, PACKAGE = ("valgrind",), "valgrind"
-    OPTIONS = ("--symmetric-size", "16M")
-    ENVIRONMENT = {"SHMEM_SYMMETRIC_SIZE": "16M"}
     LIMIT_S = 400  # fifty times slower, on a loaded machine
 
     def summaries(self, result):
