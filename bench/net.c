@@ -176,7 +176,8 @@ static void run(struct rig *rig)
         atomic_store(&rig->board->word[0], 1);
     } else {
         for (uint32_t look = 0; atomic_load(&rig->board->word[0]) == 0; look++) {
-            if (atomic_load(&rig->board->word[1]) == 0 || look % 1000 == 0) /* else the library's row: heartbeats only */
+            if (atomic_load(&rig->board->word[1]) == 0 ||
+                look % 1000 == 0) /* else the library's row: heartbeats only */
                 quoit_net_progress(rig->net);
             bare_answer(bench->bare);
         }
@@ -206,11 +207,13 @@ static void enter_namespace(struct rig *rig)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"driver", required_argument, NULL, 'd'}, {"provider", required_argument, NULL, 'p'},
-        {"device", required_argument, NULL, 'e'}, {"rounds", required_argument, NULL, 'r'},
-        {"namespaces", required_argument, NULL, 'n'},
-        {"address", required_argument, NULL, 'a'}, {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"driver", required_argument, NULL, 'd'},
+                                            {"provider", required_argument, NULL, 'p'},
+                                            {"device", required_argument, NULL, 'e'},
+                                            {"rounds", required_argument, NULL, 'r'},
+                                            {"namespaces", required_argument, NULL, 'n'},
+                                            {"address", required_argument, NULL, 'a'},
+                                            {NULL, 0, NULL, 0}};
     struct bench bench = {.device = "lo", .address = "127.0.0.1", .round_count = 1000};
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         if (option == 'd')
@@ -230,8 +233,12 @@ int main(int argc, char **argv)
     }
     if (bench.round_count == 0 || bench.round_count > SAMPLES_MAX)
         bench.round_count = SAMPLES_MAX;
-    struct rig rig = {
-        .driver = bench.driver, .provider = bench.provider, .device = bench.device, .lost_limit_ns = LOST_NS, .host_count = 2, .arg = &bench};
+    struct rig rig = {.driver = bench.driver,
+                      .provider = bench.provider,
+                      .device = bench.device,
+                      .lost_limit_ns = LOST_NS,
+                      .host_count = 2,
+                      .arg = &bench};
     rig.enter = bench.namespaces ? enter_namespace : NULL;
     return rig_run(&rig, run) != 0;
 }

@@ -56,7 +56,7 @@
       "22/4a: raw link over 6000 MB/s at 1 MB, one pair alone; kept for all hosts at once")                            \
     X(link_latency_ns, 700, 525, "from the last byte on the wire to the neighbour's memory",                           \
       "[pex8749] 126 ns a chip, two on the way; [pcie-e2e] half of a DMA read of 547 ns",                              \
-      "the first estimate, kept; 22/5 changes with it")                                                              \
+      "the first estimate, kept; 22/5 changes with it")                                                                \
     X(posted_bytes, 4096, 4096, "posted writes under way before the processor has to wait for the wire",               \
       "assumed: no public figure", "")                                                                                 \
     X(write_call_ns, 60, 60, "each programmed copy: store fence and first flush of write combining",                   \

@@ -76,6 +76,5 @@ bool allocation_is_here(const char *name)
 
 bool allocation_is_own(const struct allocation *allocation, const char *name)
 {
-    return allocation->own != ALLOCATION_OWN_AS_OTHERS &&
-           is_own_name(name, allocation->own == ALLOCATION_OWN_BY_LABEL);
+    return allocation->own != ALLOCATION_OWN_AS_OTHERS && is_own_name(name, allocation->own == ALLOCATION_OWN_BY_LABEL);
 }

@@ -286,8 +286,8 @@ static void set_for_all(struct plan *plan, enum quoit_option_id id, const char *
 {
     const char *variable = quoit_options_table[id].variable;
     bool is_set = setenv(variable, text, 1) == 0;
-    plan->options.values[id] = (struct quoit_option_value){.text = must(is_set ? getenv(variable) : NULL),
-                                                           .source = QUOIT_FROM_ENVIRONMENT};
+    plan->options.values[id] =
+        (struct quoit_option_value){.text = must(is_set ? getenv(variable) : NULL), .source = QUOIT_FROM_ENVIRONMENT};
 }
 
 /* With --ring NAME of a ring of bridges: its hosts are machines, and the job takes a part of their ports. */
@@ -382,9 +382,8 @@ static int place_on_machines(struct plan *plan)
                          plan->pe_count, plan->pe_count == 1 ? "" : "s", machine_count);
     if (!plan->is_agent) {
         machines_place(&plan->machines, plan->pe_count);
-        machines_arrange(&plan->machines,
-                         plan->launch.is_for_head ? 0 : (uint32_t)plan_number(plan, QUOIT_OPT_FAN_OUT), is_own,
-                         &plan->launch);
+        machines_arrange(&plan->machines, plan->launch.is_for_head ? 0 : (uint32_t)plan_number(plan, QUOIT_OPT_FAN_OUT),
+                         is_own, &plan->launch);
     }
     plan->host_count = plan->machines.count;
     for (uint32_t i = 0; i < plan->host_count; i++)
@@ -625,8 +624,8 @@ bool plan_has_network(const struct plan *plan)
 {
     if (plan->ring_starts != 0)
         return true;
-    bool is_network = plan->machines.count > 0 ? !plan_has_bridges(plan)
-                                               : strcmp(plan_text(plan, QUOIT_OPT_NETWORK), "ring") != 0;
+    bool is_network =
+        plan->machines.count > 0 ? !plan_has_bridges(plan) : strcmp(plan_text(plan, QUOIT_OPT_NETWORK), "ring") != 0;
     return is_network && (plan->host_count > 1 || plan_has_loopback(plan));
 }
 
@@ -853,8 +852,8 @@ bool plan_place(const struct plan *plan, struct quoit_job_config *config)
     bool is_placed = true;
     for (uint32_t host = 0, rank = 0; host < plan->host_count && plan->bare_hosts != 0; host++) {
         bool is_bare = plan->bare_hosts >> host & 1;
-        is_placed &= quoit_job_config_add_host(
-            config, is_bare ? 0 : plan->pe_count / count + (rank++ < plan->pe_count % count));
+        is_placed &=
+            quoit_job_config_add_host(config, is_bare ? 0 : plan->pe_count / count + (rank++ < plan->pe_count % count));
     }
     for (uint32_t i = 0; i < plan->machines.count; i++)
         is_placed &= quoit_job_config_add_host(config, plan->machines.list[i].pe_count);

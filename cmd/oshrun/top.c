@@ -103,8 +103,8 @@ static void viewer_comes(struct watch *watch, uint32_t events)
         return;
     }
     struct viewer *viewer = &top->viewers[place];
-    *viewer = (struct viewer){
-        .top = top, .socket = {.fd = fd, .events = EPOLLIN, .ready = viewer_asks, .owner = viewer}};
+    *viewer =
+        (struct viewer){.top = top, .socket = {.fd = fd, .events = EPOLLIN, .ready = viewer_asks, .owner = viewer}};
     if (!loop_add(&top->job->loop, &viewer->socket))
         loop_close(&top->job->loop, &viewer->socket);
 }
@@ -202,8 +202,7 @@ void top_take(struct host *host, const void *answer, size_t bytes)
     struct top *top = host->job->top;
     if (!top || !top->deadline_ns)
         return;
-    const struct quoit_summary_host *record =
-        quoit_summary_host(&host->job->config, top->summary, host->index);
+    const struct quoit_summary_host *record = quoit_summary_host(&host->job->config, top->summary, host->index);
     if (atomic_load_explicit(&record->round, memory_order_relaxed) == top->round)
         return; /* it has answered */
     if (quoit_summary_take(top->summary, host->index, top->round, answer, bytes) && --top->missing_count == 0)

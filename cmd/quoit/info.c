@@ -169,8 +169,8 @@ static void print_networks(const struct quoit_options *options, bool is_json)
         if (is_auto)
             printf("  auto     %s\n", order);
         for (uint32_t i = 0; i < count; i++)
-            printf("  %-8s %-8s %-16s %-10s %s\n", i == taken ? "taken" : "", choices[i].driver,
-                   choices[i].provider, choices[i].device, choices[i].reason);
+            printf("  %-8s %-8s %-16s %-10s %s\n", i == taken ? "taken" : "", choices[i].driver, choices[i].provider,
+                   choices[i].device, choices[i].reason);
         return;
     }
     quoit_json_start(&json, stdout);

@@ -25,17 +25,18 @@ struct settings {
 
 static void print_help(void)
 {
-    printf("usage: quoit top [OPTION]... [PID]\n\n"
-           "Shows what each direction of each link of a running job carries, and where each PE is, once a second.\n"
-           "PID is that of its oshrun; without it the only running job of this user is taken. A job over several\n"
-           "machines is shown whole where oshrun was started, elsewhere the part of that machine. q or Ctrl-C ends it.\n"
-           "\n"
-           "  --ring [USER:]NAME       show a ring that stays: its links, jobs and Ethernet devices; root any user's\n"
-           "  --once                   tell once, after one interval, and end\n"
-           "  --json                   print one JSON object a line\n"
-           "  --interval TIME          between two looks (default 1s)\n"
-           "  --list                   list the running jobs and end\n"
-           "  --help                   print this\n");
+    printf(
+        "usage: quoit top [OPTION]... [PID]\n\n"
+        "Shows what each direction of each link of a running job carries, and where each PE is, once a second.\n"
+        "PID is that of its oshrun; without it the only running job of this user is taken. A job over several\n"
+        "machines is shown whole where oshrun was started, elsewhere the part of that machine. q or Ctrl-C ends it.\n"
+        "\n"
+        "  --ring [USER:]NAME       show a ring that stays: its links, jobs and Ethernet devices; root any user's\n"
+        "  --once                   tell once, after one interval, and end\n"
+        "  --json                   print one JSON object a line\n"
+        "  --interval TIME          between two looks (default 1s)\n"
+        "  --list                   list the running jobs and end\n"
+        "  --help                   print this\n");
 }
 
 static int refuse(const char *text, const char *word)

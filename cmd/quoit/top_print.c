@@ -228,8 +228,7 @@ static void print_pe(const struct pair *pair, uint32_t pe, FILE *out)
     const struct quoit_pe_survey *now = &pair->now->pes[pe];
     const bool is_known = pair->now->hosts[host_of(pair, pe)].is_known;
     fprintf(out, "%s%4u  %-*s %8u  %-8s", is_known ? "" : (const char[]){TOP_MARK_TROUBLE, '\0'}, pe,
-            pair->name_columns, pair->job->hosts[host_of(pair, pe)].name, is_known ? now->pid : 0,
-            state_of(pair, pe));
+            pair->name_columns, pair->job->hosts[host_of(pair, pe)].name, is_known ? now->pid : 0, state_of(pair, pe));
     if (is_waiting(pair, pe)) {
         describe_wish(pair, pe, wish);
         fprintf(out, " %-32s %10.3f s %s", now->call, (double)now->waiting_ns / NS_PER_S, wish);

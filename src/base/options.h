@@ -82,7 +82,7 @@ enum quoit_option_type {
     X(FAN_OUT, "fan-out", "QUOIT_FAN_OUT", UINT, "16", "N", 1, 1024, NETWORK, LAUNCHER,                                \
       "on how many machines oshrun, and each agent, starts agents",                                                    \
       "With more machines the agents start further ones, so --rsh must work between all machines; with a number as "   \
-      "large as that of the machines oshrun starts all agents. It starts all by srun and qrsh.")                        \
+      "large as that of the machines oshrun starts all agents. It starts all by srun and qrsh.")                       \
     X(BRIDGES, "bridges", "QUOIT_BRIDGES", STRING, "/dev/ntb0,/dev/ntb1", "LEFT,RIGHT", 0, 0, NETWORK, LAUNCHER,       \
       "with --host and --driver linux: the two ports of each machine",                                                 \
       "The machines are a ring of bridges then, in the order of --host, without a network: the right port of each is " \
@@ -210,7 +210,7 @@ enum quoit_option_type {
     X(SCHEDULES, "schedules", "QUOIT_SCHEDULES", STRING, "auto", "auto|rule|COLLECTIVE:SCHEDULE,...", 0, 0, NETWORK,   \
       LAUNCHER, "schedules of collectives between the hosts of a network",                                             \
       "auto: by size, as measured by quoit tune --hosts on these hosts, else by the built-in rules; quoit info "       \
-      "schedules prints it. rule: the built-in rules. broadcast:tree or :around, reduce:halving, :around or :at-once "  \
+      "schedules prints it. rule: the built-in rules. broadcast:tree or :around, reduce:halving, :around or :at-once " \
       "as far as there is room, exchange:dissemination or :around (also of barriers and collect) force one for all "   \
       "sizes.")                                                                                                        \
     X(WRITES, "writes", "QUOIT_WRITES", STRING, "posted", "posted|arrived", 0, 0, EMULATED, LINKS,                     \

@@ -53,7 +53,8 @@ QUOIT_MUST_USE enum quoit_status quoit_hosts_add(struct quoit_hosts *hosts, cons
 
 /* After all ranks were added. The ranks of a host, ascending; ranks_out has room for its pe_count. */
 void quoit_hosts_ranks(const struct quoit_hosts *hosts, uint32_t host, uint32_t *ranks_out);
-/* The job config of several hosts. False: there are more rows of hosts with equal numbers of PEs than it has places for.
+/* The job config of several hosts. False: there are more rows of hosts with equal numbers of PEs than it has places
+ * for.
  */
 bool quoit_hosts_configure(const struct quoit_hosts *hosts, struct quoit_job_config *job_out);
 

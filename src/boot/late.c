@@ -11,12 +11,14 @@ static void *run(void *arg)
 {
     struct quoit_late *late = arg;
     uint64_t until_ns = quoit_clock_now_ns() + late->limit_ns;
-    const struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000u), .tv_nsec = (long)(until_ns % 1000000000u)};
+    const struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000u),
+                                   .tv_nsec = (long)(until_ns % 1000000000u)};
     while (sem_clockwait(&late->is_over, CLOCK_MONOTONIC, &until) != 0)
         if (errno == ETIMEDOUT) {
-            quoit_say("warning: PE 0 has waited %.1f s in shmem_init for PEs that have not called it; it goes on waiting "
-                      "[Q0316]",
-                      (double)late->limit_ns / 1e9);
+            quoit_say(
+                "warning: PE 0 has waited %.1f s in shmem_init for PEs that have not called it; it goes on waiting "
+                "[Q0316]",
+                (double)late->limit_ns / 1e9);
             break;
         }
     return NULL;

@@ -242,8 +242,9 @@ static enum quoit_status read_all(struct quoit_exchange *exchange, const struct 
     if (hosts->count == 1 || quoit_hosts_configure(hosts, &job))
         return QUOIT_OK;
     if (exchange->rank == 0)
-        quoit_say("hosts may have different numbers of PEs in %d rows of equal ones at most, in the order of ranks [Q0308]",
-                  QUOIT_HOST_ROWS_MAX);
+        quoit_say(
+            "hosts may have different numbers of PEs in %d rows of equal ones at most, in the order of ranks [Q0308]",
+            QUOIT_HOST_ROWS_MAX);
     return refuse(exchange);
 }
 

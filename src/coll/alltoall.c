@@ -52,8 +52,8 @@ static size_t lent_bytes(const struct quoit_team_state *team, size_t bytes)
     return (team->range.size * bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
 }
 
-/* Copies this member's blocks out of what all lend, or gave away. Single words are copied inline: they cost no more than the call of
- * memcpy. */
+/* Copies this member's blocks out of what all lend, or gave away. Single words are copied inline: they cost no more
+ * than the call of memcpy. */
 static void take_lent(const struct quoit_team_state *team, char *dest, const char *lent, size_t stride, size_t bytes)
 {
     lent += team->rank * bytes;

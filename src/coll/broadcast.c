@@ -116,10 +116,10 @@ static void pass_on(struct quoit_team_state *team, const struct broadcast *broad
                     struct half *half, enum quoit_travel travel)
 {
     size_t at = half->part.start + half->done_bytes, left = half->part.count - half->done_bytes;
-    struct quoit_team_message message = {
-        .offset = broadcast->offset_dest + at,
-        .source = from + at,
-        .bytes = left < QUOIT_SCHEDULE_CHUNK_BYTES ? left : QUOIT_SCHEDULE_CHUNK_BYTES};
+    struct quoit_team_message message = {.offset = broadcast->offset_dest + at,
+                                         .source = from + at,
+                                         .bytes =
+                                             left < QUOIT_SCHEDULE_CHUNK_BYTES ? left : QUOIT_SCHEDULE_CHUNK_BYTES};
     if (half->circulation.sends)
         quoit_team_stream(team, &message, travel);
     half->done_bytes += message.bytes;

@@ -18,10 +18,10 @@ static enum quoit_schedule listed(const struct quoit_choice *choice, enum quoit_
     return choice->has_links ? QUOIT_SCHEDULE_RULE : quoit_schedules_choose(choice->schedules, collective, bytes);
 }
 
-/* The tree's sender has the data each time as a whole; round the hosts it meets as many latencies as there are hosts, and
- * the root's last chunk is on its way after all others. Both in bytes: of what is sent one after the other, and of
- * latencies, those of the meeting before included. On two hosts they are equal, and both directions lead to the same host:
- * one message is less than two, but not less than many chunks, of which one is sent while another arrives. */
+/* The tree's sender has the data each time as a whole; round the hosts it meets as many latencies as there are hosts,
+ * and the root's last chunk is on its way after all others. Both in bytes: of what is sent one after the other, and of
+ * latencies, those of the meeting before included. On two hosts they are equal, and both directions lead to the same
+ * host: one message is less than two, but not less than many chunks, of which one is sent while another arrives. */
 bool quoit_choice_takes_tree(const struct quoit_choice *choice, uint64_t bytes)
 {
     enum quoit_schedule schedule = listed(choice, QUOIT_COLLECTIVE_BROADCAST, bytes);
@@ -43,8 +43,8 @@ bool quoit_choice_disseminates(const struct quoit_choice *choice, uint64_t bytes
 }
 
 /* Halving carries as many bytes as going round, so latencies alone count: two rounds a round of the schedule, in each
- * piece. Where they are as many it has half of the messages. Its pieces are smaller on 3 hosts and more; elements may be
- * too large for a chunk on very many. */
+ * piece. Where they are as many it has half of the messages. Its pieces are smaller on 3 hosts and more; elements may
+ * be too large for a chunk on very many. */
 static bool halving_is_sooner(uint32_t host_count, const struct quoit_reduction *reduction)
 {
     uint64_t count = reduction->bytes / reduction->element_bytes;

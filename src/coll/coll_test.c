@@ -549,10 +549,18 @@ static void check_rounds(struct pe *pe, const char *what, uint64_t before, uint6
 static void check_next_flag(struct pe *pe)
 {
     struct quoit_team_state *team = pe->world_team;
-    uint64_t *const counts[] = {&team->phase,         &team->publish_count,      &team->round,
-                                &team->sent_count[1], &team->come_count[0],      &team->dissemination_count,
-                                &team->come_count[1], &team->tree_sent_count[1], &team->tree_come_count[2],
-                                &team->post_sent_count[3], &team->post_come_count[1], &team->halving_count};
+    uint64_t *const counts[] = {&team->phase,
+                                &team->publish_count,
+                                &team->round,
+                                &team->sent_count[1],
+                                &team->come_count[0],
+                                &team->dissemination_count,
+                                &team->come_count[1],
+                                &team->tree_sent_count[1],
+                                &team->tree_come_count[2],
+                                &team->post_sent_count[3],
+                                &team->post_come_count[1],
+                                &team->halving_count};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         uint64_t saved = *counts[i];
         *counts[i] = 1000000;
@@ -562,8 +570,8 @@ static void check_next_flag(struct pe *pe)
     }
 }
 
-/* One PE a host: what fits comes from two more hosts in each round, what does not travels round the hosts and back, each
- * time to all but the own one, and a broadcast over links asks the neighbours alone. */
+/* One PE a host: what fits comes from two more hosts in each round, what does not travels round the hosts and back,
+ * each time to all but the own one, and a broadcast over links asks the neighbours alone. */
 static void run_counted(struct pe *pe)
 {
     struct quoit_team_state *team = pe->world_team;
@@ -712,8 +720,8 @@ static void test_rounds_are_no_more_than_needed(void **state)
     for (uint32_t host_count = 3; host_count <= 5; host_count += 2)
         run_play((struct play){.host_count = host_count, .pe_count = host_count, .run = run_counted});
     for (uint32_t host_count = 2; host_count <= 5; host_count++)
-        run_play((struct play){
-            .host_count = host_count, .pe_count = host_count, .run = run_exchanged, .is_network = true});
+        run_play(
+            (struct play){.host_count = host_count, .pe_count = host_count, .run = run_exchanged, .is_network = true});
 }
 
 static void test_one_host(void **state)
@@ -760,8 +768,8 @@ static void test_blocks_of_pes(void **state)
 }
 
 /* Over a network hosts are no neighbours: from some number of them on, data travels along trees, and exchanges and
- * barriers disseminate. On 4 hosts a broadcast goes round them, whatever its size; on 9 it depends. Reductions are halved
- * up to some size. */
+ * barriers disseminate. On 4 hosts a broadcast goes round them, whatever its size; on 9 it depends. Reductions are
+ * halved up to some size. */
 static void test_hosts_that_are_no_neighbours(void **state)
 {
     (void)state;
@@ -775,8 +783,7 @@ static void test_hosts_that_are_no_neighbours(void **state)
     for (uint32_t host_count = 8; host_count <= 12; host_count += 4)
         run_play((struct play){
             .host_count = host_count, .pe_count = host_count, .run = run_small_pieces, .is_network = true});
-    run_play((struct play){
-        .host_count = 7, .pe_count = 15, .step_count = 40, .size_log_max = 17, .is_network = true});
+    run_play((struct play){.host_count = 7, .pe_count = 15, .step_count = 40, .size_log_max = 17, .is_network = true});
 }
 
 static void run_forced(struct pe *pe)
@@ -814,7 +821,8 @@ static void test_tables_of_schedules(void **state)
                                    .schedules = quoit_schedules_from(bits, source)});
         }
     for (uint32_t i = 0; i < 4; i++) {
-        struct play play = {.host_count = 3 + i / 2 * 6, .pe_count = 3 + i / 2 * 6, .run = run_forced, .is_network = true};
+        struct play play = {
+            .host_count = 3 + i / 2 * 6, .pe_count = 3 + i / 2 * 6, .run = run_forced, .is_network = true};
         assert_true(quoit_schedules_force(texts[i % 2], &play.schedules, (char[QUOIT_SCHEDULES_PROBLEM_BYTES]){0}));
         run_play(play);
     }

@@ -7,7 +7,9 @@
 
 #include <string.h>
 
-#define EAGER_BYTES 256u /* of a host's part of an exchange of sizes: a message of so many takes as long as one of 8 */
+#define EAGER_BYTES                                                                                                    \
+    256u /* of a host's part of an exchange of sizes: a message of so many takes as long as one of 8                   \
+          */
 
 struct collect {
     uint64_t offset_dest;

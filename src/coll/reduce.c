@@ -15,7 +15,8 @@ struct reduce {
     size_t count;
     size_t element_bytes;
     quoit_combine *combine;
-    uint64_t offset_own; /* between hosts: where the elements of this one are at first, the leader's dest or its source */
+    uint64_t
+        offset_own; /* between hosts: where the elements of this one are at first, the leader's dest or its source */
 };
 
 /* Combines elements from..from+count of the sources of the first member_count members of the group, in order. */
@@ -105,7 +106,8 @@ static void take_own(const struct quoit_team_state *team, const struct reduce *r
                      const struct quoit_team_message *message)
 {
     if (reduce->offset_own != reduce->offset_dest)
-        memcpy(quoit_coll_address(team->fabric, message->offset), own_at(team, reduce, message->offset), message->bytes);
+        memcpy(quoit_coll_address(team->fabric, message->offset), own_at(team, reduce, message->offset),
+               message->bytes);
 }
 
 /* Combines elements that have come to inbound into this message's. */
@@ -221,7 +223,8 @@ static void halve_rounds(struct quoit_team_state *team, const struct reduce *red
     }
 }
 
-/* Complete chunks go directly to their places: the leader there has sent its own parts of them, and they were combined. */
+/* Complete chunks go directly to their places: the leader there has sent its own parts of them, and they were combined.
+ */
 static void gather_halves(struct quoit_team_state *team, const struct reduce *reduce, const struct travelling *run)
 {
     for (uint32_t round = quoit_schedule_dissemination_rounds(team->host_count); round-- > 0;) {

@@ -80,12 +80,12 @@ uint32_t quoit_schedule_dissemination_rounds(uint32_t host_count);
 struct quoit_step quoit_schedule_disseminate(uint32_t host_count, uint32_t host, uint32_t round);
 uint32_t quoit_schedule_dissemination_blocks(uint32_t host_count, uint32_t round);
 
-/* Halving (reduce-scatter, then allgather, on a circulant graph): a reduction in log2(host_count) rounds each way, which
- * carries as few bytes as going round, for any number of hosts. A host counts blocks from its own: its block i is that
- * of host + i. In a round it sends its blocks first..end-1 to the host `first` further on and combines as many, which
- * come from the host `first` before it, with its blocks 0..end-first-1. After the last round its own block is complete.
- * Gathering goes back from the last round to the first: blocks 0..end-first-1 are complete by then, and go to the host
- * `first` before, whose blocks first..end-1 they are. */
+/* Halving (reduce-scatter, then allgather, on a circulant graph): a reduction in log2(host_count) rounds each way,
+ * which carries as few bytes as going round, for any number of hosts. A host counts blocks from its own: its block i is
+ * that of host + i. In a round it sends its blocks first..end-1 to the host `first` further on and combines as many,
+ * which come from the host `first` before it, with its blocks 0..end-first-1. After the last round its own block is
+ * complete. Gathering goes back from the last round to the first: blocks 0..end-first-1 are complete by then, and go to
+ * the host `first` before, whose blocks first..end-1 they are. */
 struct quoit_halving {
     uint32_t first;
     uint32_t end;

@@ -113,16 +113,11 @@ delete_team:
 
 uint64_t quoit_team_next_flag(const struct quoit_team_state *team)
 {
-    uint64_t counts[] = {team->phase,
-                         team->publish_count,
-                         team->round,
-                         team->dissemination_count,
-                         team->halving_count,
-                         team->arrivals_count * team->host_count,
-                         team->sent_count[0],
-                         team->sent_count[1],
-                         team->come_count[0],
-                         team->come_count[1]};
+    uint64_t counts[] = {team->phase,         team->publish_count,
+                         team->round,         team->dissemination_count,
+                         team->halving_count, team->arrivals_count * team->host_count,
+                         team->sent_count[0], team->sent_count[1],
+                         team->come_count[0], team->come_count[1]};
     uint64_t most = 0;
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
         most = counts[i] > most ? counts[i] : most;
@@ -211,7 +206,8 @@ void quoit_team_wait(struct quoit_team_state *team, const struct quoit_flag *fla
     quoit_observe(flag_seen, flag);
 }
 
-/* Until is_done, which receives, for something that a message of the leader of `host` brings. NULL: of one of several. */
+/* Until is_done, which receives, for something that a message of the leader of `host` brings. NULL: of one of several.
+ */
 static void wait_for_message(struct quoit_team_state *team, bool (*is_done)(void *arg), void *arg,
                              const struct quoit_team_host *host)
 {
@@ -282,8 +278,8 @@ void quoit_team_phase(struct quoit_team_state *team, quoit_team_work *work, void
 }
 
 /* The fence: a direct message must not overtake one to the same leader that goes through the proxies, because a flag's
- * value promises that all earlier messages have arrived. Over a network alone none is direct, and large payload behind a
- * fence could not go from memory to memory. */
+ * value promises that all earlier messages have arrived. Over a network alone none is direct, and large payload behind
+ * a fence could not go from memory to memory. */
 static void keep_order(struct quoit_team_state *team)
 {
     if (quoit_layout_has_links(&team->fabric->self.layout))
@@ -310,8 +306,7 @@ static void send_to(struct quoit_team_state *team, uint32_t host, const struct q
 static void post_to(struct quoit_team_state *team, uint32_t host, const struct quoit_team_message *message,
                     size_t flag_offset, uint64_t value)
 {
-    const struct quoit_signal signal = {
-        .offset = team->space.start + flag_offset, .value = value, .op = QUOIT_AMO_SET};
+    const struct quoit_signal signal = {.offset = team->space.start + flag_offset, .value = value, .op = QUOIT_AMO_SET};
     keep_order(team);
     quoit_fabric_put_signal(team->fabric, &team->context, message->offset, message->source, message->bytes, &signal,
                             team->hosts[host].leader_pe, false);
@@ -348,8 +343,8 @@ void quoit_team_stream(struct quoit_team_state *team, const struct quoit_team_me
 
 void quoit_team_stream_wait(struct quoit_team_state *team, enum quoit_travel travel)
 {
-    wait_for_flag(team, quoit_schedule_neighbour(team->host_count, team->host, 1 - travel), &team->flags->stream[travel],
-                  team->flag_base + ++team->come_count[travel]);
+    wait_for_flag(team, quoit_schedule_neighbour(team->host_count, team->host, 1 - travel),
+                  &team->flags->stream[travel], team->flag_base + ++team->come_count[travel]);
 }
 
 struct stream_wait {
@@ -394,8 +389,8 @@ void quoit_team_tree_send(struct quoit_team_state *team, const struct quoit_team
 
 void quoit_team_tree_wait(struct quoit_team_state *team, uint32_t round)
 {
-    wait_for_flag(team, quoit_schedule_disseminate(team->host_count, team->host, round).receive, &team->flags->tree[round],
-                  team->flag_base + ++team->tree_come_count[round]);
+    wait_for_flag(team, quoit_schedule_disseminate(team->host_count, team->host, round).receive,
+                  &team->flags->tree[round], team->flag_base + ++team->tree_come_count[round]);
 }
 
 void quoit_team_post(struct quoit_team_state *team, const struct quoit_team_message *message, uint32_t round)
@@ -432,9 +427,9 @@ static struct quoit_team_message blocks_to(struct quoit_team_state *team, uint32
     uint32_t end = team->host + 1, last_count = count > end ? count - end : 0;
     uint32_t first = end + last_count - count, last = team->host_count - last_count;
     uint64_t at = offset + starts[last], bytes = starts[team->host_count] - starts[last];
-    send_before(team, host,
-                &(struct quoit_team_message){
-                    .offset = at, .source = quoit_coll_address(team->fabric, at), .bytes = bytes});
+    send_before(
+        team, host,
+        &(struct quoit_team_message){.offset = at, .source = quoit_coll_address(team->fabric, at), .bytes = bytes});
     at = offset + starts[first];
     return (struct quoit_team_message){
         .offset = at, .source = quoit_coll_address(team->fabric, at), .bytes = starts[end] - starts[first]};

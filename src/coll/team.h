@@ -18,14 +18,13 @@
  *            halves (alternating by round, or by exchange, which is at least one round) suffice for neighbours' writes.
  *   exchange A leader that has all blocks of exchange t has seen all others in it, so they are done with t - 1: the two
  *            halves suffice for the writes of a dissemination too, which come from any leader.
- *   halving  Each round's blocks have a place of their own. The leader that writes there again has received, by gathering,
- *            what this one sent after it had combined them. A leader that is done has a complete block of every other, so
- *            all have combined what came, and what follows may use the buffers.
- *   slots    Small broadcasts use consecutive parts of one buffer, as long as the data. When all of it was used since
- *            the last closed operation (one in which each member waits for all), a sync comes first. So a closed
- *            operation, which the readers entered after reading, lies between two uses of a byte.
- *   lent     Buffers that an alltoall lends: members write before they arrive, into the half that was last read before
- *            its readers arrived at the phase in between.
+ *   halving  Each round's blocks have a place of their own. The leader that writes there again has received, by
+ * gathering, what this one sent after it had combined them. A leader that is done has a complete block of every other,
+ * so all have combined what came, and what follows may use the buffers. slots    Small broadcasts use consecutive parts
+ * of one buffer, as long as the data. When all of it was used since the last closed operation (one in which each member
+ * waits for all), a sync comes first. So a closed operation, which the readers entered after reading, lies between two
+ * uses of a byte. lent     Buffers that an alltoall lends: members write before they arrive, into the half that was
+ * last read before its readers arrived at the phase in between.
  */
 #ifndef QUOIT_COLL_TEAM_H
 #define QUOIT_COLL_TEAM_H
@@ -154,8 +153,7 @@ static inline struct quoit_choice quoit_team_choice(const struct quoit_team_stat
     const struct quoit_job_config *job = &team->fabric->self.layout.job;
     return (struct quoit_choice){.host_count = team->host_count,
                                  .has_links = team->has_links,
-                                 .schedules =
-                                     quoit_choice_table(job->schedules, job->host_count, team->host_count)};
+                                 .schedules = quoit_choice_table(job->schedules, job->host_count, team->host_count)};
 }
 /* Segment offset of this operation's half of the gather buffer. */
 static inline uint64_t quoit_team_gather(const struct quoit_team_state *team)
@@ -213,13 +211,13 @@ void quoit_team_tree_wait(struct quoit_team_state *team, uint32_t round);
 /* The same for messages whose sender does not wait: they go by the proxy, which sends those of a row together. */
 void quoit_team_post(struct quoit_team_state *team, const struct quoit_team_message *message, uint32_t round);
 void quoit_team_post_wait(struct quoit_team_state *team, uint32_t round);
-/* Blocks of a round of halving, in two parts if they go round from the last host to the first: to the leader that combines
- * them, or, gathering, to the one to whom they come complete. Waits for those that come to this one in the same round.
- * team->halving_count is that of the reductions' pieces, this one included. */
+/* Blocks of a round of halving, in two parts if they go round from the last host to the first: to the leader that
+ * combines them, or, gathering, to the one to whom they come complete. Waits for those that come to this one in the
+ * same round. team->halving_count is that of the reductions' pieces, this one included. */
 void quoit_team_halving_round(struct quoit_team_state *team, const struct quoit_team_message parts[2], uint32_t round,
                               bool is_gathering);
-/* Waits until the leaders to whom this one sends in an exchange of the blocks of team->starts are inside, so that it may
- * write into their dests. */
+/* Waits until the leaders to whom this one sends in an exchange of the blocks of team->starts are inside, so that it
+ * may write into their dests. */
 void quoit_team_before_exchange(struct quoit_team_state *team);
 /* Copies block j, at segment offset + team->starts[j] on the leader of host j, to the same place on all leaders. */
 void quoit_team_exchange(struct quoit_team_state *team, uint64_t offset);

@@ -138,9 +138,9 @@ struct quoit_engine_ops {
     /* A message to a PE that calls `receive` while it waits for it: as put_signal, or put; the source may be reused on
      * return. False: nothing was done, and it goes by put_signal or put. Those of a context to a PE are received in
      * order, and after what the context has put to it before.
-     * *is_direct is false before the first of them, is the same for all of them, and is the engine's to set. await sleeps,
-     * for at most limit_ns, until something may have come or be sent; false: what comes from the peer wakes the PE's park.
-     * Only where has_messages says so. */
+     * *is_direct is false before the first of them, is the same for all of them, and is the engine's to set. await
+     * sleeps, for at most limit_ns, until something may have come or be sent; false: what comes from the peer wakes the
+     * PE's park. Only where has_messages says so. */
     bool (*message)(struct quoit_context *context, const struct quoit_peer *peer, const struct quoit_message *message,
                     bool *is_direct);
     void (*receive)(struct quoit_engine *engine);

@@ -44,8 +44,9 @@ struct quoit_waiter {
     /* Called after every place_yields yields, when the thread may move to another processor; NULL: it stays. */
     void (*place)(void *arm_arg);
     uint32_t place_yields;
-    /* Sleeps in place of a sleep on the park, for up to limit_ns, where what is waited for comes otherwise; wakes of the
-     * park are then noticed at its end. False: not now. NULL: there is no such place. With sees_plain_stores only. */
+    /* Sleeps in place of a sleep on the park, for up to limit_ns, where what is waited for comes otherwise; wakes of
+     * the park are then noticed at its end. False: not now. NULL: there is no such place. With sees_plain_stores only.
+     */
     bool (*nap)(void *arm_arg, uint64_t limit_ns);
     void *arm_arg;
     /* How long other threads of the job are known to compute, on this processor too: a wait stays awake that much

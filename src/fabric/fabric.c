@@ -201,7 +201,8 @@ void quoit_fabric_put_signal(struct quoit_fabric *fabric, struct quoit_context *
 static struct quoit_engine *engine_of_messages(const struct quoit_fabric *fabric)
 {
     const struct quoit_self *self = &fabric->self;
-    struct quoit_engine *engine = self->engine_count > ENGINE_OF_OTHER_HOSTS ? self->engines[ENGINE_OF_OTHER_HOSTS] : NULL;
+    struct quoit_engine *engine =
+        self->engine_count > ENGINE_OF_OTHER_HOSTS ? self->engines[ENGINE_OF_OTHER_HOSTS] : NULL;
     return engine && engine->has_messages ? engine : NULL;
 }
 

@@ -94,10 +94,8 @@ static inline struct rig_host *rig_host_of(struct proxies_rig *rig, uint32_t pe)
 static inline struct quoit_fabric *rig_open_fabric(struct proxies_rig *rig, uint32_t pe)
 {
     struct rig_host *host = rig_host_of(rig, pe);
-    struct quoit_fabric_config config = {.layout = &host->layout,
-                                         .memory = host->memory,
-                                         .pe_self = pe,
-                                         .policy = rig->policy};
+    struct quoit_fabric_config config = {
+        .layout = &host->layout, .memory = host->memory, .pe_self = pe, .policy = rig->policy};
     struct quoit_fabric *fabric;
     rig_ports(&rig->ring, host, config.ports);
     if (quoit_fabric_open(&config, &fabric) != QUOIT_OK)

@@ -297,8 +297,7 @@ static void check_memory(struct world *world)
     uint64_t sum = 0;
     for (uint32_t to = 0; to < world->rig.job.pe_count; to++) {
         const struct rig_host *host = rig_host_of(&world->rig, to);
-        char *segment =
-            (char *)host->memory + quoit_layout_segment(&host->layout, to - host->layout.first_pe);
+        char *segment = (char *)host->memory + quoit_layout_segment(&host->layout, to - host->layout.first_pe);
         for (int i = 0; i < 4; i++)
             sum += ((uint64_t *)(segment + host->layout.segment_heap))[i];
         for (uint32_t from = 0; from < world->rig.job.pe_count; from++)

@@ -25,11 +25,10 @@ static bool config_is_sound(const struct quoit_job_config *job)
 {
     uint32_t lanes = job->lane_count;
     return job->host_count >= 1 && job->host_count <= QUOIT_RING_HOSTS_MAX && quoit_job_config_has_sound_places(job) &&
-           quoit_job_config_has_sound_rings(job) && quoit_job_config_has_sound_loopback(job) &&
-           lanes >= 1 && lanes <= QUOIT_LANES_MAX && (lanes & (lanes - 1)) == 0 &&
-           job->slot_count >= QUOIT_RING_SLOTS_MIN && job->chunk_bytes >= 64 && job->chunk_bytes % 64 == 0 &&
-           job->chunk_bytes <= QUOIT_CHUNK_BYTES_MAX && trace_is_sound(job->trace_count) &&
-           job->data_bytes % PAGE_BYTES == 0 && job->heap_bytes % PAGE_BYTES == 0 &&
+           quoit_job_config_has_sound_rings(job) && quoit_job_config_has_sound_loopback(job) && lanes >= 1 &&
+           lanes <= QUOIT_LANES_MAX && (lanes & (lanes - 1)) == 0 && job->slot_count >= QUOIT_RING_SLOTS_MIN &&
+           job->chunk_bytes >= 64 && job->chunk_bytes % 64 == 0 && job->chunk_bytes <= QUOIT_CHUNK_BYTES_MAX &&
+           trace_is_sound(job->trace_count) && job->data_bytes % PAGE_BYTES == 0 && job->heap_bytes % PAGE_BYTES == 0 &&
            job->data_bytes <= PART_BYTES_MAX && job->heap_bytes <= PART_BYTES_MAX &&
            job->protocol < QUOIT_PROTOCOL_COUNT && job->barrier < QUOIT_BARRIER_KIND_COUNT &&
            job->payload < QUOIT_PAYLOAD_KIND_COUNT;

@@ -37,11 +37,13 @@
 #include "ring/route.h"
 #include "trace/trace.h"
 
-#define QUOIT_MESSAGES_MAX        8          /* outstanding messages from one host */
+#define QUOIT_MESSAGES_MAX 8 /* outstanding messages from one host */
 /* The runtime region of a segment, for coll; pages are allocated as teams are created. */
-#define QUOIT_RUNTIME_LINK_BYTES    (4u << 20)   /* so much a small window reaches of it */
-#define QUOIT_RUNTIME_HALVING_BYTES (512u << 10) /* behind that, for reductions over networks, which have no windows */
-#define QUOIT_RUNTIME_BYTES         (QUOIT_RUNTIME_LINK_BYTES + QUOIT_RUNTIME_HALVING_BYTES)
+#define QUOIT_RUNTIME_LINK_BYTES (4u << 20) /* so much a small window reaches of it */
+#define QUOIT_RUNTIME_HALVING_BYTES                                                                                    \
+    (512u << 10) /* behind that, for reductions over networks, which have no windows                                   \
+                  */
+#define QUOIT_RUNTIME_BYTES       (QUOIT_RUNTIME_LINK_BYTES + QUOIT_RUNTIME_HALVING_BYTES)
 #define QUOIT_RUNTIME_AUDIT_BYTES 32768u
 #define QUOIT_RUNTIME_MARK_BYTES  65536u
 #define QUOIT_RUNTIME_MAIL_BYTES  4096u
@@ -166,8 +168,8 @@ static inline uint64_t quoit_layout_mark(enum quoit_side side, uint32_t local)
     const uint32_t line_count = (QUOIT_LOCAL_PES_MAX + 1) / 2, line_bytes = 64;
     _Static_assert(QUOIT_SIDE_COUNT * ((QUOIT_LOCAL_PES_MAX + 1) / 2) * 64 == QUOIT_RUNTIME_MARK_BYTES,
                    "a word for each PE");
-    return QUOIT_RUNTIME_MARKS_AT +
-           ((uint64_t)side * line_count + local % line_count) * line_bytes + local / line_count * (line_bytes / 2);
+    return QUOIT_RUNTIME_MARKS_AT + ((uint64_t)side * line_count + local % line_count) * line_bytes +
+           local / line_count * (line_bytes / 2);
 }
 
 /* Segment offset of a PE's struct quoit_mailbox. */

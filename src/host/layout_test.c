@@ -165,7 +165,8 @@ static void test_hosts_are_added(void **state)
     struct quoit_prng chance = {.state = 7};
     for (uint32_t run = 0; run < 50; run++) {
         struct quoit_job_config job = {.lane_count = 1, .slot_count = 2, .chunk_bytes = 64};
-        uint32_t counts[QUOIT_JOB_HOSTS_MAX], host_count = 1 + (uint32_t)quoit_prng_choose(&chance, QUOIT_JOB_HOSTS_MAX);
+        uint32_t counts[QUOIT_JOB_HOSTS_MAX],
+            host_count = 1 + (uint32_t)quoit_prng_choose(&chance, QUOIT_JOB_HOSTS_MAX);
         uint32_t row_count = 0, pe = 0;
         for (uint32_t host = 0; host < host_count; host++) {
             bool is_other = host == 0 || (row_count < QUOIT_HOST_ROWS_MAX && quoit_prng_choose(&chance, 8) == 0);

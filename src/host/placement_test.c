@@ -15,9 +15,8 @@ static const struct quoit_wait_policy shared = {.spin_count = 0}, alone = {.spin
 static void start(struct quoit_lane_placement *placement, uint32_t host_count, uint32_t lane_count, uint32_t host,
                   uint32_t lane, struct quoit_wait_policy policy)
 {
-    struct quoit_layout layout = {.job = {.host_count = host_count, .lane_count = lane_count},
-                                  .host = host,
-                                  .link_lane_count = lane_count};
+    struct quoit_layout layout = {
+        .job = {.host_count = host_count, .lane_count = lane_count}, .host = host, .link_lane_count = lane_count};
     quoit_placement_start_lane(placement, &layout, lane, policy);
 }
 

@@ -79,8 +79,8 @@ const char *quoit_schedule_name(enum quoit_collective collective, enum quoit_sch
 /* QUOIT_SCHEDULE_COUNT: the collective has none of that name. */
 enum quoit_schedule quoit_schedule_named(enum quoit_collective collective, const char *name, size_t length);
 
-/* The word for --schedules: "rule", or "COLLECTIVE:SCHEDULE", several with commas. False, with the problem described, if
- * the text is nothing of these. */
+/* The word for --schedules: "rule", or "COLLECTIVE:SCHEDULE", several with commas. False, with the problem described,
+ * if the text is nothing of these. */
 bool quoit_schedules_force(const char *text, uint64_t *schedules_out, char problem_out[QUOIT_SCHEDULES_PROBLEM_BYTES]);
 
 #endif

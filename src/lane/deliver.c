@@ -79,8 +79,7 @@ static void execute_many(struct quoit_lane *lane, const struct quoit_frame *fram
 {
     const struct quoit_frame_limits limits = quoit_lane_limits(lane);
     if (quoit_frame_check_many(frame, payload, &limits) != QUOIT_OK) {
-        quoit_log(QUOIT_LOG_ERROR, "a malformed PUT_MANY came from host %u",
-                  lane->hosts.first + frame->source_host);
+        quoit_log(QUOIT_LOG_ERROR, "a malformed PUT_MANY came from host %u", lane->hosts.first + frame->source_host);
         quoit_lane_fail(lane, QUOIT_INVALID);
         return;
     }

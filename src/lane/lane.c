@@ -102,8 +102,8 @@ enum quoit_status quoit_lane_open(struct quoit_lane *lane, struct quoit_lane_gro
     lane->memory = group->memory;
     lane->engine = group->engine;
     lane->index = index;
-    lane->hosts = index < layout->link_lane_count ? layout->ring
-                                                  : (struct quoit_host_range){.count = layout->job.host_count};
+    lane->hosts =
+        index < layout->link_lane_count ? layout->ring : (struct quoit_host_range){.count = layout->job.host_count};
     lane->host = layout->host - lane->hosts.first;
     lane->shared = quoit_memory_lane(layout, group->memory, index);
     lane->trace = quoit_memory_trace(layout, group->memory, layout->local_count + index);

@@ -34,7 +34,7 @@ struct quoit_lane_group {
     const struct quoit_layout *layout;
     void *memory; /* of the host, mapped whole */
     struct quoit_port *ports[QUOIT_SIDE_COUNT];
-    const struct quoit_link_record *links; /* [QUOIT_SIDE_COUNT], of the ring service */
+    const struct quoit_link_record *links;    /* [QUOIT_SIDE_COUNT], of the ring service */
     const struct quoit_lane_network *network; /* lanes of a network: ports are NULL. NULL: lanes of links */
     struct quoit_wait_policy policy;
     uint64_t dma_bytes; /* payload size from which on DMA is used; or QUOIT_DMA_MEASURED, QUOIT_DMA_NEVER */
@@ -65,11 +65,11 @@ struct quoit_lane {
     struct quoit_lane_shared *shared;
     struct quoit_trace_ring *trace;                              /* NULL: no tracing */
     uint64_t traced_credit[QUOIT_SIDE_COUNT][QUOIT_CLASS_COUNT]; /* the last that was */
-    uint32_t *pe_counts; /* PEs of each host that frames name, for their checks */
-    struct quoit_issued *issued;                                 /* [local PE][request] */
-    uint32_t *submit_heads;                                      /* [local PE] */
-    char *gather;                                                /* one chunk, for strided gets */
-    uint32_t first_pe_turn; /* whose channel is checked first; rotates, so that none starves */
+    uint32_t *pe_counts;         /* PEs of each host that frames name, for their checks */
+    struct quoit_issued *issued; /* [local PE][request] */
+    uint32_t *submit_heads;      /* [local PE] */
+    char *gather;                /* one chunk, for strided gets */
+    uint32_t first_pe_turn;      /* whose channel is checked first; rotates, so that none starves */
     /* How far the lane has followed the target of each link (link/state.h). Writer: the lane. release; pairs with
      * acquire in quoit_lane_has_followed() */
     _Atomic uint32_t followed[QUOIT_SIDE_COUNT];

@@ -650,9 +650,7 @@ static void test_a_neighbour_with_wrong_bits_is_refused(void **state)
          .text = "by doorbell bits 0x8000000000000003, and 0x0 for its links, but the port here has only 0x"},
         {.bits = {.client = 0x3, .control = UINT64_C(1) << 63},
          .text = "by doorbell bits 0x3, and 0x8000000000000000 for its links, but the port here has only 0x"},
-        {.bits = {.client = 0x3},
-         .text = "by doorbell bits 0x3, and before the link was lost by 0x",
-         .before = 0x6},
+        {.bits = {.client = 0x3}, .text = "by doorbell bits 0x3, and before the link was lost by 0x", .before = 0x6},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

@@ -79,8 +79,8 @@ bool quoit_paths_file(const struct quoit_paths_machine *machine, char name_out[Q
 bool quoit_paths_parse(struct quoit_paths *paths, const char *text, const struct quoit_paths_machine *machine,
                        char problem_out[QUOIT_TUNED_PROBLEM_BYTES]);
 
-/* The table for --path `choice` ("auto", a method or QUOIT_PATHS_NETWORK). False, with the built-in table and a line for
- * the user in problem_out, if there is a file and it is unusable. */
+/* The table for --path `choice` ("auto", a method or QUOIT_PATHS_NETWORK). False, with the built-in table and a line
+ * for the user in problem_out, if there is a file and it is unusable. */
 bool quoit_paths_load(struct quoit_paths *paths, const char *choice, char problem_out[QUOIT_TUNED_PROBLEM_BYTES]);
 
 #endif

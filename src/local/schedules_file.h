@@ -2,15 +2,10 @@
 /* schedules_file.h - the table of schedules (host/schedules.h) that `quoit tune --hosts` has stored for a set of hosts.
  *
  * A file is for one number of hosts, one value of --network, and one digest of the names of the machines, in any order,
- * and of provider and device: "schedules.8.ofi.1f00c4d2". Names count as they are asked for, since nothing else is known
- * before a job starts, and the library behind --network auto, the default with --host, is not looked for. The text (tuned.h):
- *     quoit schedules 1
- *     hosts 8
- *     network ofi
- *     digest 1f00c4d2
- *     broadcast SCHEDULE SCHEDULE ...     one for each size: up to 8K, 16K, ..., 2M, and more
- *     reduce SCHEDULE SCHEDULE ...
- *     exchange SCHEDULE SCHEDULE ...
+ * and of provider and device: "schedules.8.ofi.1f00c4d2". Names count as they are asked for, since nothing else is
+ * known before a job starts, and the library behind --network auto, the default with --host, is not looked for. The
+ * text (tuned.h): quoit schedules 1 hosts 8 network ofi digest 1f00c4d2 broadcast SCHEDULE SCHEDULE ...     one for
+ * each size: up to 8K, 16K, ..., 2M, and more reduce SCHEDULE SCHEDULE ... exchange SCHEDULE SCHEDULE ...
  *
  * Threads: any. Errors: a file that is malformed or of other hosts is described in one line, and the rules are used.
  */

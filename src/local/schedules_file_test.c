@@ -26,8 +26,7 @@ static void print(uint64_t schedules, char text_out[QUOIT_TUNED_FILE_BYTES])
     for (enum quoit_collective i = 0; i < QUOIT_COLLECTIVE_COUNT; i++) {
         fprintf(file, "%s", quoit_collective_name(i));
         for (uint32_t j = 0; j < QUOIT_SCHEDULE_SIZES; j++)
-            fprintf(file, " %s",
-                    quoit_schedule_name(i, quoit_schedules_choose(schedules, i, quoit_schedule_size(j))));
+            fprintf(file, " %s", quoit_schedule_name(i, quoit_schedules_choose(schedules, i, quoit_schedule_size(j))));
         fprintf(file, "\n");
     }
     assert_int_equal(fclose(file), 0);
@@ -95,7 +94,8 @@ static struct quoit_schedules_key key_of(const char *network, const char *provid
     const struct {
         enum quoit_option_id id;
         const char *text;
-    } given[] = {{QUOIT_OPT_NETWORK, network}, {QUOIT_OPT_NETWORK_PROVIDER, provider}, {QUOIT_OPT_NETWORK_DEVICE, device}};
+    } given[] = {
+        {QUOIT_OPT_NETWORK, network}, {QUOIT_OPT_NETWORK_PROVIDER, provider}, {QUOIT_OPT_NETWORK_DEVICE, device}};
     quoit_options_default(&options);
     for (int i = 0; i < 3; i++)
         assert_true(quoit_options_set(&options, given[i].id, given[i].text, QUOIT_FROM_COMMAND_LINE, "it", problem));

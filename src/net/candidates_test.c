@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: which network a driver takes, and how it tells the others. Method: networks that the test makes up; interfaces of
- * this machine, of which the loopback device is known. */
+/* Aim: which network a driver takes, and how it tells the others. Method: networks that the test makes up; interfaces
+ * of this machine, of which the loopback device is known. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -180,14 +180,9 @@ static void test_costs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_best),
-        cmocka_unit_test(test_survey),
-        cmocka_unit_test(test_interfaces),
-        cmocka_unit_test(test_reasons),
-        cmocka_unit_test(test_wire_v4),
-        cmocka_unit_test(test_wire_v6),
-        cmocka_unit_test(test_wire_refuses),
-        cmocka_unit_test(test_costs),
+        cmocka_unit_test(test_best),         cmocka_unit_test(test_survey),  cmocka_unit_test(test_interfaces),
+        cmocka_unit_test(test_reasons),      cmocka_unit_test(test_wire_v4), cmocka_unit_test(test_wire_v6),
+        cmocka_unit_test(test_wire_refuses), cmocka_unit_test(test_costs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,7 +111,8 @@ void quoit_net_keep_signals(struct quoit_net_signals *signals_out);
 void quoit_net_restore_signals(const struct quoit_net_signals *signals);
 /* The index-th known name, in order of preference on this machine; NULL: there are no more. */
 const char *quoit_net_driver_name(uint32_t index);
-/* Whether the kernel has an adapter of a fabric, by the folder of its classes of devices, "/sys/class". path_out: one. */
+/* Whether the kernel has an adapter of a fabric, by the folder of its classes of devices, "/sys/class". path_out: one.
+ */
 #define QUOIT_NET_CLASSES "/sys/class"
 bool quoit_net_find_adapter(const char *classes, char path_out[QUOIT_NET_PROBLEM_BYTES]);
 

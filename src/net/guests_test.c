@@ -156,10 +156,10 @@ static void test_guest_messages(void **state)
 
 /* Guests of one number, each a process that asks host 1 for all that it can until it is killed, every other one perhaps
  * while it connects: host 1 goes on, and the last one is served. */
-#define VICTIM_COUNT  6u
-#define KILL_EARLY_NS UINT64_C(60000000) /* about what it takes to open an end */
-#define KILL_NS       UINT64_C(10000000)
-#define HEARD_MAX     (2 * SAID_COUNT)
+#define VICTIM_COUNT   6u
+#define KILL_EARLY_NS  UINT64_C(60000000) /* about what it takes to open an end */
+#define KILL_NS        UINT64_C(10000000)
+#define HEARD_MAX      (2 * SAID_COUNT)
 #define GUEST_COMES_NS UINT64_C(200000000) /* to open an end, and to say who it is */
 
 enum { WORD_END, WORD_SERVED, WORD_TURN };

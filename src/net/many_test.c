@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: heartbeats and lost hosts among many. Each end speaks to few others; a host that dies is lost at all live ends,
- * also when others die with it, and nobody else is; a host that is cut off from one end alone is lost when that end awaits it or
- * has a put under way, and one that is there is not. Method: all ends in one thread, on a driver of this file that hands
- * over what is sent, but for hosts that are dead and pairs that are cut.
+ * also when others die with it, and nobody else is; a host that is cut off from one end alone is lost when that end
+ * awaits it or has a put under way, and one that is there is not. Method: all ends in one thread, on a driver of this
+ * file that hands over what is sent, but for hosts that are dead and pairs that are cut.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -68,7 +68,7 @@ struct host {
     bool is_asked;     /* it has sent ASK and got no answer yet */
     bool is_farewell_sent;
     bool is_greeted; /* a guest has sent it GUEST */
-    bool is_broken; /* the driver said so, and on_lost has not been called */
+    bool is_broken;  /* the driver said so, and on_lost has not been called */
     uint32_t sent_sequence;
     uint32_t heard_sequence;
     uint64_t beat_ns; /* when the next heartbeat to it is due; 0: now, nothing was sent yet */
@@ -76,7 +76,7 @@ struct host {
     uint32_t told_count; /* of the losses, so many were told to it */
     uint64_t outstanding_count;
     uint64_t outstanding_bytes;
-    bool has_gone; /* something was done with GONE since the last flush */
+    bool has_gone;      /* something was done with GONE since the last flush */
     uint64_t opened_ns; /* of the last guest that was taken */
 };
 
@@ -99,8 +99,8 @@ struct quoit_net {
     const struct quoit_net_driver *driver;
     struct quoit_net_end *end;
     struct quoit_net_limits limits; /* without what the header takes of a message */
-    struct host *hosts;   /* [end_count] */
-    struct loss *losses; /* loss_count, in the order in which this end heard of them */
+    struct host *hosts;             /* [end_count] */
+    struct loss *losses;            /* loss_count, in the order in which this end heard of them */
     struct quoit_net_region region;
     struct quoit_net_window *windows;
     uint64_t opened_ns; /* this end */

@@ -16,19 +16,19 @@
  * other host. Nobody watches it: such an end is lost by its connection alone.
  *
  * Guests: an end of a process beside the one that owns the host's end. It puts and gets, and sends no heartbeats; it
- * loses a host only when its connection breaks. Where limits say takes_guests, a guest also sends messages to hosts that
- * allow it (guest_count), and they to it: there guest G is host host_count + G, from its first message on. It is lost
- * there when its connection breaks, if the network tells so, when a message to it fails, or another guest of its number
- * comes. Where they say knows_guests, its puts and gets too need a host that allows it. What needs that is FULL until
- * the host knows the guest.
+ * loses a host only when its connection breaks. Where limits say takes_guests, a guest also sends messages to hosts
+ * that allow it (guest_count), and they to it: there guest G is host host_count + G, from its first message on. It is
+ * lost there when its connection breaks, if the network tells so, when a message to it fails, or another guest of its
+ * number comes. Where they say knows_guests, its puts and gets too need a host that allows it. What needs that is FULL
+ * until the host knows the guest.
  *
  * Lost hosts: every end sends heartbeats from within progress, to all others while there are few, else to some, so that
  * each host is watched by several. A host that was not heard of for lost_limit_ns, or, until it has first spoken, for
  * start_limit_ns, or whose connection broke, is lost, for good; so it is where another end says that it is lost there.
- * on_lost names it once, what was outstanding to it is done with GONE, and every later operation to it returns GONE. The
- * driver may still read or write the memory of such an operation until the end is closed. A host to which puts or gets
- * are outstanding, or that is awaited, is asked for a word as often as heartbeats go, and has the same limit. A host
- * that leaves says so, and is not lost.
+ * on_lost names it once, what was outstanding to it is done with GONE, and every later operation to it returns GONE.
+ * The driver may still read or write the memory of such an operation until the end is closed. A host to which puts or
+ * gets are outstanding, or that is awaited, is asked for a word as often as heartbeats go, and has the same limit. A
+ * host that leaves says so, and is not lost.
  *
  * Trust: messages of another job, by its tag, are dropped. The bytes of a connection are the library's to check.
  *
@@ -104,8 +104,8 @@ struct quoit_net_config {
     bool is_guest;        /* on_left is not used */
     uint32_t host;        /* a guest: where it runs */
     uint32_t host_count;
-    uint32_t guest;       /* a guest: its number */
-    uint32_t guest_count; /* a host's end: guests of lower numbers may send messages to it */
+    uint32_t guest;          /* a guest: its number */
+    uint32_t guest_count;    /* a host's end: guests of lower numbers may send messages to it */
     uint64_t tag;            /* of the job: ends with another tag are strangers */
     uint64_t lost_limit_ns;  /* 0: QUOIT_NET_LOST_LIMIT_NS */
     uint64_t start_limit_ns; /* for the others to connect too; less than lost_limit_ns: that */

@@ -34,7 +34,7 @@
 struct rig_board {
     _Atomic uint32_t arrived_count;
     _Atomic uint32_t word[RIG_HOSTS_MAX]; /* for the test */
-    pid_t pids[RIG_HOSTS_MAX]; /* written by each before the first barrier */
+    pid_t pids[RIG_HOSTS_MAX];            /* written by each before the first barrier */
     struct quoit_net_address addresses[RIG_HOSTS_MAX];
     struct quoit_net_key keys[RIG_HOSTS_MAX];
 };
@@ -46,7 +46,7 @@ struct rig {
     uint64_t lost_limit_ns; /* 0: the default */
     uint64_t late_ns;       /* so long the last host makes no progress when all have connected */
     uint32_t host_count;
-    uint32_t host;     /* of this process */
+    uint32_t host; /* of this process */
     uint32_t guest_count;
     bool has_two_tags; /* of jobs: even hosts do not know odd ones */
     bool stays;        /* hosts do not leave at the end: they must have died, or be lost */

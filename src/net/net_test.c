@@ -657,14 +657,11 @@ int main(void)
 {
     static const char *const drivers[] = {"tcp", "ofi", "ucx", "shuffle"};
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_signals),   cmocka_unit_test(test_missing),
-        cmocka_unit_test(test_bad_names), cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_batches),   cmocka_unit_test(test_messages),
-        cmocka_unit_test(test_loopback),
-        cmocka_unit_test(test_many),      cmocka_unit_test(test_put_then_message),
-        cmocka_unit_test(test_killed),    cmocka_unit_test(test_killed_early),
-        cmocka_unit_test(test_frozen),    cmocka_unit_test(test_sleep),
-        cmocka_unit_test(test_garbage),   cmocka_unit_test(test_stranger),
+        cmocka_unit_test(test_signals),  cmocka_unit_test(test_missing),      cmocka_unit_test(test_bad_names),
+        cmocka_unit_test(test_sizes),    cmocka_unit_test(test_batches),      cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_loopback), cmocka_unit_test(test_many),         cmocka_unit_test(test_put_then_message),
+        cmocka_unit_test(test_killed),   cmocka_unit_test(test_killed_early), cmocka_unit_test(test_frozen),
+        cmocka_unit_test(test_sleep),    cmocka_unit_test(test_garbage),      cmocka_unit_test(test_stranger),
         cmocka_unit_test(test_keys),
     };
     int failed_count = 0;

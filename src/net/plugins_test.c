@@ -202,12 +202,9 @@ static void test_which_driver_comes_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_opening_reads_little),
-        cmocka_unit_test(test_an_end_wakes_itself_through_pipes),
-        cmocka_unit_test(test_the_time_of_others_stays),
-        cmocka_unit_test(test_pairs_of_others_stay_sockets),
-        cmocka_unit_test(test_adapters_of_fabrics),
-        cmocka_unit_test(test_which_driver_comes_first),
+        cmocka_unit_test(test_opening_reads_little),     cmocka_unit_test(test_an_end_wakes_itself_through_pipes),
+        cmocka_unit_test(test_the_time_of_others_stays), cmocka_unit_test(test_pairs_of_others_stay_sockets),
+        cmocka_unit_test(test_adapters_of_fabrics),      cmocka_unit_test(test_which_driver_comes_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,11 +21,13 @@
 
 #define STRANGERS_MAX 8u /* that have connected and not shown a token yet */
 #define STRANGER_NS   1000000000u
-#define UNSENT_BYTES  (64 << 10) /* that the kernel keeps: of more its pages leave the cache before they are received */
-#define MEET_NS       20000u /* between looks for them: nobody may ever come */
-#define HELD_BYTES    16384u /* received in one call: headers, and payload that they name */
-#define PROBE_MAX     2u     /* connections that are read without asking the kernel which has something */
-#define EVENTS_MAX    64
+#define UNSENT_BYTES                                                                                                   \
+    (64 << 10)            /* that the kernel keeps: of more its pages leave the cache before they are received         \
+                           */
+#define MEET_NS    20000u /* between looks for them: nobody may ever come */
+#define HELD_BYTES 16384u /* received in one call: headers, and payload that they name */
+#define PROBE_MAX  2u     /* connections that are read without asking the kernel which has something */
+#define EVENTS_MAX 64
 
 struct header {
     uint64_t offset;
@@ -62,12 +64,12 @@ struct quoit_sockets {
     struct sockaddr_storage address; /* of the device; no port */
     struct sockaddr_storage listens_at;
     int listener; /* -1: nobody is invited */
-    int events; /* epoll, of the open connections */
+    int events;   /* epoll, of the open connections */
     uint32_t invited_count;
     uint32_t joining_count;
     struct stranger strangers[STRANGERS_MAX];
     uint32_t stranger_count;
-    uint64_t next_meet_ns; /* 0: now */
+    uint64_t next_meet_ns;     /* 0: now */
     struct connection **peers; /* [count]; NULL: never asked for */
     struct connection **open;
     uint32_t open_count;
@@ -238,8 +240,8 @@ enum quoit_status quoit_sockets_invite(struct quoit_sockets *sockets, uint32_t p
         return QUOIT_SYSTEM;
     if (getrandom(own->token, sizeof own->token, 0) != (ssize_t)sizeof own->token)
         return QUOIT_SYSTEM;
-    *invitation_out = (struct quoit_invitation){.from = sockets->config.self,
-                                                .address = quoit_address_tell(&sockets->listens_at)};
+    *invitation_out =
+        (struct quoit_invitation){.from = sockets->config.self, .address = quoit_address_tell(&sockets->listens_at)};
     memcpy(invitation_out->token, own->token, sizeof own->token);
     set_state(sockets, own, QUOIT_SOCKET_INVITED);
     return QUOIT_OK;
@@ -341,8 +343,7 @@ static void finish_joining(struct quoit_sockets *sockets)
 
 /* Messages */
 
-enum quoit_status quoit_sockets_send(struct quoit_sockets *sockets, uint32_t peer,
-                                     struct quoit_socket_message *message)
+enum quoit_status quoit_sockets_send(struct quoit_sockets *sockets, uint32_t peer, struct quoit_socket_message *message)
 {
     struct connection *own = sockets->peers[peer];
     if (!own || own->state != QUOIT_SOCKET_OPEN)
@@ -403,7 +404,8 @@ static bool take_held(struct quoit_sockets *sockets, struct connection *own)
     return true;
 }
 
-/* Payload straight to its place, and behind it what fits. Returns bytes, or 0: nothing now, or the connection is lost. */
+/* Payload straight to its place, and behind it what fits. Returns bytes, or 0: nothing now, or the connection is lost.
+ */
 static uint64_t receive(struct quoit_sockets *sockets, struct connection *own, bool *is_drained_out)
 {
     uint64_t left = own->has_header ? own->header.bytes - own->come_bytes : 0;

@@ -85,8 +85,8 @@ QUOIT_MUST_USE enum quoit_status quoit_sockets_send(struct quoit_sockets *socket
                                                     struct quoit_socket_message *message);
 /* Receives what has come. Returns how many flags were stored. */
 uint32_t quoit_sockets_look(struct quoit_sockets *sockets);
-/* For poll(2), up to two: readable when an open connection has something to receive, writable when a message to the peer
- * that was FULL may go on. Returns how many; 0: there is no open connection with the peer. */
+/* For poll(2), up to two: readable when an open connection has something to receive, writable when a message to the
+ * peer that was FULL may go on. Returns how many; 0: there is no open connection with the peer. */
 uint32_t quoit_sockets_poll(const struct quoit_sockets *sockets, uint32_t peer, struct pollfd *fds_out);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: the promises of sockets.h. Method: two processes' ends in this one, over the loopback device; random messages of
- * both, whose payload and flags a model repeats; strangers, and bytes that no end would send, by sockets of the test. */
+ * both, whose payload and flags a model repeats; strangers, and bytes that no end would send, by sockets of the test.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -337,14 +338,9 @@ static void test_what_no_end_would_send(void **state)
     prng.state = 11;
     const struct {
         uint64_t offset, bytes, flag;
-    } wrong[] = {{MEMORY_BYTES, 1, 0},
-                 {MEMORY_BYTES - 8, 16, 0},
-                 {UINT64_MAX - 3, 8, 0},
-                 {0, UINT64_MAX, 0},
-                 {0, 8, MEMORY_BYTES},
-                 {0, 8, MEMORY_BYTES - 4},
-                 {0, 8, 12},
-                 {0, 8, UINT64_MAX - 1}};
+    } wrong[] = {{MEMORY_BYTES, 1, 0}, {MEMORY_BYTES - 8, 16, 0}, {UINT64_MAX - 3, 8, 0},
+                 {0, UINT64_MAX, 0},   {0, 8, MEMORY_BYTES},      {0, 8, MEMORY_BYTES - 4},
+                 {0, 8, 12},           {0, 8, UINT64_MAX - 1}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0] + 20; i++) {
         bool is_random = i >= sizeof wrong / sizeof wrong[0];
         uint64_t words[8] = {0};

@@ -3,9 +3,9 @@
  * once, and a host whose messages are lost or come twice breaks; a host that breaks while another one is lost is lost
  * too; one that has not spoken yet has the time of a start; an end that was held up accuses nobody for that, and one
  * that is held up again and again still finds a dead host. Of several networks the best one that opens and registers
- * the memory is taken, but never the loopback device in place of one that failed. A guest asks for nothing before a host
- * that must know it does, and one that comes again takes the place of the first. Method: ends on a driver of this file,
- * which keeps what is sent and reports what the test says. */
+ * the memory is taken, but never the loopback device in place of one that failed. A guest asks for nothing before a
+ * host that must know it does, and one that comes again takes the place of the first. Method: ends on a driver of this
+ * file, which keeps what is sent and reports what the test says. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -15,7 +15,7 @@ extern const struct quoit_port_driver quoit_driver_mask_fff0, quoit_driver_mask_
 static const struct quoit_port_driver *const drivers[] = {
     &quoit_driver_emulated, &quoit_driver_linux,
 #if defined(QUOIT_TEST_DRIVERS)
-    &quoit_driver_lossy,    &quoit_driver_split,      &quoit_driver_deaf,       &quoit_driver_mask_fff0,
+    &quoit_driver_lossy,    &quoit_driver_split,      &quoit_driver_deaf,     &quoit_driver_mask_fff0,
     &quoit_driver_mask_12,  &quoit_driver_mask_holes, &quoit_driver_mask_one,
 #endif
 };

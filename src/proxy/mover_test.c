@@ -253,8 +253,8 @@ static void test_who_takes_a_completion_wakes_its_lane(void **state)
     open_movers(&s, QUOIT_LANES_MAX, &(struct quoit_port_knobs){.dma_latency_ns = MS});
     const uint32_t channel_count = s.ports[0]->limits.dma_channel_count;
     for (uint32_t channel = 0; channel < channel_count; channel++)
-        assert_int_equal(
-            quoit_port_set_vector(s.ports[0], QUOIT_VECTOR_DMA(channel), &(struct quoit_port_vector){0}), QUOIT_OK);
+        assert_int_equal(quoit_port_set_vector(s.ports[0], QUOIT_VECTOR_DMA(channel), &(struct quoit_port_vector){0}),
+                         QUOIT_OK);
     struct quoit_park *park = &quoit_memory_lane(&s.layout, s.rig.memory[0], channel_count)->park;
     uint32_t key = quoit_park_prepare(park);
     assert_true(start(&s, channel_count, 0, EACH, &index));

@@ -8,8 +8,8 @@
  *
  * Order: frames of a flow keep theirs. A put of the network may overtake frames and be overtaken, so what must not pass
  * the puts of its PE to the host waits until they are done: a frame that is ORDERED or has a signal, and LANDED
- * (proxy/network_transfers.h), before which the payload of a put with a signal starts at once. Payload of an ORDERED put
- * travels in frames, in parts.
+ * (proxy/network_transfers.h), before which the payload of a put with a signal starts at once. Payload of an ORDERED
+ * put travels in frames, in parts.
  *
  * Acknowledgements: a put with a signal is mostly followed by a message of the PE that it wakes, and the
  * acknowledgement travels with that. It goes alone when it has waited for PENDING_STEPS steps, when PENDING_MOST are
@@ -76,8 +76,8 @@ struct network {
     struct quoit_network_reach *reaches; /* [host] */
     struct flow *flows;                  /* [host], then [guest]: ends of PEs elsewhere, from which frames come, too */
     uint32_t guest_count;
-    uint32_t sender;                     /* whose message is taken */
-    uint16_t *busy_hosts;                /* a list of busy_count */
+    uint32_t sender;      /* whose message is taken */
+    uint16_t *busy_hosts; /* a list of busy_count */
     uint32_t busy_count;
     struct quoit_network_transfers transfers;
     bool is_arming; /* the lane is about to sleep: what is pending goes now */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* network_join.h - hosts that a network joins meet: each learns the others' addresses, keys and networks by the exchange
- * of who starts the proxies (lane/network.h), and connects to them. See docs/design/network.md.
+/* network_join.h - hosts that a network joins meet: each learns the others' addresses, keys and networks by the
+ * exchange of who starts the proxies (lane/network.h), and connects to them. See docs/design/network.md.
  */
 #ifndef QUOIT_PROXY_NETWORK_JOIN_H
 #define QUOIT_PROXY_NETWORK_JOIN_H

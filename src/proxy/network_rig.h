@@ -83,10 +83,8 @@ enum quoit_status quoit_net_open(const struct quoit_net_config *config, struct q
     world_of_net->net = (struct quoit_net){
         .config = *config,
         .choice = {.driver = "rig", .provider = "one"},
-        .limits = {.message_bytes = MESSAGE_BYTES,
-                   .alignment = 1,
-                   .transfer_bytes = UINT64_C(1) << 20,
-                   .takes_guests = true}};
+        .limits = {
+            .message_bytes = MESSAGE_BYTES, .alignment = 1, .transfer_bytes = UINT64_C(1) << 20, .takes_guests = true}};
     *net_out = &world_of_net->net;
     return QUOIT_OK;
 }

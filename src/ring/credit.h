@@ -10,9 +10,9 @@
  *   injection succeeds (OPEN). If no injection is retried during the pause, none is waiting any more.
  * Turns: where a link is down the ring is a line, and transit would leave the hosts in the middle little. There, while
  *   both wait, one injection follows `turn` relayed frames, and another `turn` where the last one went before its turn,
- *   as it may while no frame waits. The pause comes with injection's turn there, as soon as a slot is free, and not with
- *   time: it leaves single slots until there are two. A ring of hosts has no turns, since injection at par with transit
- *   fills a cycle of queues up to its bubbles.
+ *   as it may while no frame waits. The pause comes with injection's turn there, as soon as a slot is free, and not
+ * with time: it leaves single slots until there are two. A ring of hosts has no turns, since injection at par with
+ * transit fills a cycle of queues up to its bubbles.
  */
 #ifndef QUOIT_RING_CREDIT_H
 #define QUOIT_RING_CREDIT_H

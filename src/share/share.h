@@ -160,8 +160,8 @@ struct quoit_share_namespaces {
     int fds[QUOIT_SHARE_NS_COUNT];
 };
 
-/* UNSUPPORTED: the caller is not the owner's user (the kernel would not let it in), hosts have no namespaces, or there is
- * no /proc. OUT_OF_RANGE: no such host. AGAIN: the host is not running. */
+/* UNSUPPORTED: the caller is not the owner's user (the kernel would not let it in), hosts have no namespaces, or there
+ * is no /proc. OUT_OF_RANGE: no such host. AGAIN: the host is not running. */
 QUOIT_MUST_USE enum quoit_status quoit_share_get_namespaces(const char *path, uint32_t host,
                                                             struct quoit_share_namespaces *namespaces_out);
 void quoit_share_close_namespaces(struct quoit_share_namespaces *namespaces);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Port drivers for tests, derived from the emulated one: they lose a posted write at random, and the link with it. The
  * link comes back as soon as a host checks it. `split` writes bytes and mark one after the other, as real bridges do,
- * and may lose the mark alone. `deaf` loses no write, but each third ring of a doorbell. Their only registration is a row
- * each of src/port/drivers.c: --driver lossy, --driver split, --driver deaf. */
+ * and may lose the mark alone. `deaf` loses no write, but each third ring of a doorbell. Their only registration is a
+ * row each of src/port/drivers.c: --driver lossy, --driver split, --driver deaf. */
 #include "base/prng.h"
 #include "env/clock.h"
 #include "port/emulated/emulated.h"

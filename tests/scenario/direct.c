@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* direct ROUNDS: with --network-direct yes. In each round a PE puts a word to the next PE, fences, puts the round's
  * number behind it, and waits for those of the PE before it; the word must be there by then. A put and its quiet, and a
- * get, follow: the value must come back. Every PE forks in round 10: the child ends by exit(), its parent goes on. ROUNDS
- * 0: for ever. Prints a line when it has started. */
+ * get, follow: the value must come back. Every PE forks in round 10: the child ends by exit(), its parent goes on.
+ * ROUNDS 0: for ever. Prints a line when it has started. */
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 
 static long word, number, echo;
 
-/* LeakSanitizer asks for it, where there is one. It looks at the end of the child, which has no thread of UCX: what only the
- * stack of that thread points to is not lost. */
+/* LeakSanitizer asks for it, where there is one. It looks at the end of the child, which has no thread of UCX: what
+ * only the stack of that thread points to is not lost. */
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {

@@ -125,8 +125,7 @@ static bool both(const struct server *server, bool (*is)(const struct server *se
 
 static bool is_ready(const struct server *server, int index)
 {
-    return server->ends[index].is_placed &&
-           __atomic_load_n(&server->link->ends[index].is_wanted, __ATOMIC_ACQUIRE);
+    return server->ends[index].is_placed && __atomic_load_n(&server->link->ends[index].is_wanted, __ATOMIC_ACQUIRE);
 }
 
 static bool has_seen(const struct server *server, int index)
@@ -190,8 +189,8 @@ static void come(struct server *server, int index)
         die(end->map_path);
 }
 
-/* False: QEMU has not mapped the BAR yet, about which it says nothing. It may wait for the server of another link before,
- * so nobody waits for it here. */
+/* False: QEMU has not mapped the BAR yet, about which it says nothing. It may wait for the server of another link
+ * before, so nobody waits for it here. */
 static bool place_link(const struct server *server, const struct end *end)
 {
     struct window_map request = {.bytes = link_bytes()};

@@ -446,11 +446,13 @@ static _Noreturn void run(struct link *link, int signal_fd)
 int main(int argc, char **argv)
 {
     static struct link link = {.chip = &chip_amd};
-    static const struct option options[] = {
-        {"chip", required_argument, NULL, 'c'},     {"lose", required_argument, NULL, 'r'},
-        {"dma", required_argument, NULL, 'd'},
-        {"dma-late", required_argument, NULL, 'l'}, {"dma-fail", required_argument, NULL, 'f'},
-        {"map-late", required_argument, NULL, 'm'}, {0}};
+    static const struct option options[] = {{"chip", required_argument, NULL, 'c'},
+                                            {"lose", required_argument, NULL, 'r'},
+                                            {"dma", required_argument, NULL, 'd'},
+                                            {"dma-late", required_argument, NULL, 'l'},
+                                            {"dma-fail", required_argument, NULL, 'f'},
+                                            {"map-late", required_argument, NULL, 'm'},
+                                            {0}};
     char *engines = NULL;
     uint64_t late_us = 0;
     uint32_t fail_every = 0, map_late_us = 0;
@@ -474,10 +476,9 @@ int main(int argc, char **argv)
     argc -= optind;
     argv += optind;
     if (argc != 3 && argc != 5) {
-        fprintf(
-            stderr,
-            "use: ntb_device [--chip amd|intel] [--lose N] [--dma SOCKET,SOCKET [--dma-late US] [--dma-fail N]] [--map-late US] "
-            "WINDOW_MIB SOCKET SOCKET [MAP_SOCKET MAP_SOCKET]\n");
+        fprintf(stderr, "use: ntb_device [--chip amd|intel] [--lose N] [--dma SOCKET,SOCKET [--dma-late US] "
+                        "[--dma-fail N]] [--map-late US] "
+                        "WINDOW_MIB SOCKET SOCKET [MAP_SOCKET MAP_SOCKET]\n");
         return 2;
     }
     link.window_bytes = strtoull(argv[0], NULL, 10) << 20;

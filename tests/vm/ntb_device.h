@@ -50,7 +50,8 @@ struct chip {
     void (*write)(struct end *end, uint32_t at, uint32_t value, uint32_t mask);
     void (*config_read)(struct end *end, uint64_t at, uint32_t bytes); /* its machine has read that. NULL: no matter */
     struct translation (*translation)(const struct end *end, uint32_t window); /* while the cable carries */
-    bool has_sender_lengths; /* the length of a translation stands at the end that writes through it, not that which sets it */
+    bool has_sender_lengths; /* the length of a translation stands at the end that writes through it, not that which
+                                sets it */
 };
 
 struct link {
@@ -62,9 +63,10 @@ struct link {
     uint64_t window_bytes;
     uint32_t lose_every; /* that many rings; 0: none is lost */
     uint64_t ring_count, lost_count;
-    bool is_length_of_sender[2 * WINDOWS]; /* a driver has set it at its own end, which leaves that to the other one's */
-    uint64_t moved_count;                  /* how often an open window was led elsewhere, */
-    uint64_t moved_of_sender_count;        /* and with such a length */
+    bool
+        is_length_of_sender[2 * WINDOWS]; /* a driver has set it at its own end, which leaves that to the other one's */
+    uint64_t moved_count;                 /* how often an open window was led elsewhere, */
+    uint64_t moved_of_sender_count;       /* and with such a length */
     bool is_pulled;
     bool is_cut; /* carries nothing: pulled, or put back while the loss is pending */
 };

@@ -225,8 +225,7 @@ static uint32_t lane_to(const struct quoit_context *context, const struct quoit_
 {
     const struct quoit_self *self = peer->engine->self;
     const struct quoit_ring_peer *own = peer->of_engine;
-    bool is_spread =
-        !quoit_wait_shares(self->waiter.policy) || quoit_job_config_traits(&self->layout.job)->spreads_pes;
+    bool is_spread = !quoit_wait_shares(self->waiter.policy) || quoit_job_config_traits(&self->layout.job)->spreads_pes;
     uint32_t turn = (is_spread ? peer->pe + self->pe * 7 : 0) + context->salt + part;
     return own->first_lane + (turn & (own->lane_count - 1u));
 }

@@ -12,14 +12,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define SLOT_COUNT  32u     /* operations under way */
-#define DATA_BYTES  4096u   /* of one: a larger one gains little */
-#define SLOT_BYTES  (QUOIT_FRAME_BYTES + DATA_BYTES)
-#define FRAMES_MAX  16u /* of a context, under way */
-#define LOOK_EVERY  8u  /* looks of waits for other things, which make way for the proxy: each is a system call */
-#define LOSS_NS     8000u   /* of an operation through the proxies; with so many as take the opening the end is opened */
-#define WAKE_NS     200000u /* between two wakes of one PE: waits stay awake about so long before they sleep */
-#define NO_PE       UINT32_MAX
+#define SLOT_COUNT 32u   /* operations under way */
+#define DATA_BYTES 4096u /* of one: a larger one gains little */
+#define SLOT_BYTES (QUOIT_FRAME_BYTES + DATA_BYTES)
+#define FRAMES_MAX 16u     /* of a context, under way */
+#define LOOK_EVERY 8u      /* looks of waits for other things, which make way for the proxy: each is a system call */
+#define LOSS_NS    8000u   /* of an operation through the proxies; with so many as take the opening the end is opened */
+#define WAKE_NS    200000u /* between two wakes of one PE: waits stay awake about so long before they sleep */
+#define NO_PE      UINT32_MAX
 
 /* OP_FRAME: the host's proxy executes it and acknowledges, OP_ASK: responds with a value. */
 enum op_kind { OP_PUT, OP_GET, OP_FRAME, OP_ASK };
@@ -59,9 +59,9 @@ struct quoit_guest {
     struct quoit_ring_engine *ring;
     const struct quoit_contacts *contacts;
     uint32_t bytes_max;
-    _Atomic uint32_t left_count;      /* operations until the end is opened */
-    struct quoit_context context;     /* of the wakes */
-    _Atomic bool is_waking;           /* a thread sends them */
+    _Atomic uint32_t left_count;  /* operations until the end is opened */
+    struct quoit_context context; /* of the wakes */
+    _Atomic bool is_waking;       /* a thread sends them */
     _Atomic uint32_t look_count;
     _Atomic uint32_t under_way_count; /* operations. Writers: with the lock, */
     _Atomic uint32_t wake_count;      /* and PEs whose wake waits */

@@ -15,10 +15,10 @@
 
 #include <cmocka.h>
 
-#define OPERATION_MAX 64u
-#define TAG           0x1234u
-#define OPENING_NS    40000000u
-#define MANY          40u /* more than may be under way at once */
+#define OPERATION_MAX  64u
+#define TAG            0x1234u
+#define OPENING_NS     40000000u
+#define MANY           40u                       /* more than may be under way at once */
 #define SEGMENTS(host) (UINT64_C(4096) * (host)) /* where those of a host begin, as its proxy says */
 
 struct operation {
@@ -105,11 +105,10 @@ enum quoit_status quoit_net_put(struct quoit_net *net, const struct quoit_net_wi
                                 uint64_t cookie)
 {
     assert_ptr_equal(net, region);
-    return begin(window, (struct operation){.offset = offset,
-                                            .bytes = bytes,
-                                            .cookie = cookie,
-                                            .local = (void *)(uintptr_t)source,
-                                            .is_put = true});
+    return begin(
+        window,
+        (struct operation){
+            .offset = offset, .bytes = bytes, .cookie = cookie, .local = (void *)(uintptr_t)source, .is_put = true});
 }
 
 enum quoit_status quoit_net_get(struct quoit_net *net, const struct quoit_net_window *window, uint64_t offset,
@@ -117,8 +116,7 @@ enum quoit_status quoit_net_get(struct quoit_net *net, const struct quoit_net_wi
                                 uint64_t cookie)
 {
     assert_ptr_equal(net, region);
-    return begin(window,
-                 (struct operation){.offset = offset, .bytes = bytes, .cookie = cookie, .local = destination});
+    return begin(window, (struct operation){.offset = offset, .bytes = bytes, .cookie = cookie, .local = destination});
 }
 
 enum quoit_status quoit_net_send(struct quoit_net *net, uint32_t host, const void *payload, uint32_t bytes)
@@ -175,8 +173,12 @@ uint32_t quoit_net_progress(struct quoit_net *net)
 static void tell_contacts(bool is_rdma, bool takes_guests)
 {
     struct quoit_contacts *contacts = quoit_memory_contacts(&rig.layout, rig.memory);
-    *contacts = (struct quoit_contacts){
-        .tag = TAG, .lost_limit_ns = 1, .opening_ns = OPENING_NS, .is_rdma = is_rdma, .takes_guests = takes_guests, .is_told = true};
+    *contacts = (struct quoit_contacts){.tag = TAG,
+                                        .lost_limit_ns = 1,
+                                        .opening_ns = OPENING_NS,
+                                        .is_rdma = is_rdma,
+                                        .takes_guests = takes_guests,
+                                        .is_told = true};
     for (uint32_t host = 0; host < HOST_COUNT; host++)
         contacts->hosts[host] = (struct quoit_contact){
             .address = {.bytes = host + 1}, .key = {.bytes = host + 10}, .segments = SEGMENTS(host)};

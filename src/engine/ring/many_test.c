@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: small puts share a request as long as that changes no order: none joins one that the proxy has taken, that
  * another request to the same host follows, that a fence precedes, or that belongs to another context or, by now, to
- * another host. Who waits for puts with signals asks for their acknowledgements, once a host. A fence waits for what goes
- * to PEs of the own host by the loopback. Method: one PE of a job over a network; the test is its proxy, and reads what
- * was submitted. */
+ * another host. Who waits for puts with signals asks for their acknowledgements, once a host. A fence waits for what
+ * goes to PEs of the own host by the loopback. Method: one PE of a job over a network; the test is its proxy, and reads
+ * what was submitted. */
 #include "engine/ring/pe_rig.h"
 
 #include <setjmp.h>

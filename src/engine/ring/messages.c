@@ -10,7 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SENDS_BEFORE 32u /* through the proxies, to a PE before it is invited: what they lose makes up for connecting */
+#define SENDS_BEFORE                                                                                                   \
+    32u /* through the proxies, to a PE before it is invited: what they lose makes up for connecting                   \
+         */
 
 struct quoit_messages {
     struct quoit_ring_engine *ring;
@@ -90,10 +92,8 @@ static void deliver(struct quoit_messages *messages, const struct quoit_peer *pe
                     const struct quoit_invitation *invitation)
 {
     const uint64_t mailbox = quoit_layout_mailbox();
-    const struct quoit_atomic take = {.op = QUOIT_AMO_ADD,
-                                      .size = 8,
-                                      .offset = mailbox + offsetof(struct quoit_mailbox, taken_count),
-                                      .operand = 1};
+    const struct quoit_atomic take = {
+        .op = QUOIT_AMO_ADD, .size = 8, .offset = mailbox + offsetof(struct quoit_mailbox, taken_count), .operand = 1};
     uint64_t index = 0;
     quoit_relayed_amo(&messages->context, peer, &take, &index, false);
     if (index >= QUOIT_MAILS)

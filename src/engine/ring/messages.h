@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* messages.h - messages of collectives over TCP connections between the PEs themselves, where the network that joins the
- * hosts is TCP. Private to engine/ring.
+/* messages.h - messages of collectives over TCP connections between the PEs themselves, where the network that joins
+ * the hosts is TCP. Private to engine/ring.
  *
- * What it is: a PE that has sent another one messages through the proxies for a while invites it (net/sockets.h), by its
- * mailbox (host/mailbox.h). Once they are connected both send by themselves. What a PE waits for with messages it
+ * What it is: a PE that has sent another one messages through the proxies for a while invites it (net/sockets.h), by
+ * its mailbox (host/mailbox.h). Once they are connected both send by themselves. What a PE waits for with messages it
  * receives itself, so no proxy has to run, and payload crosses no memory in between.
- * Order: messages to a PE keep theirs; the first of a context that goes by a connection waits until all that the context
- * has sent through the proxy has arrived.
- * Loss: as of an end of the PE's own (guest.h): the proxies' verdict ends the job.
+ * Order: messages to a PE keep theirs; the first of a context that goes by a connection waits until all that the
+ * context has sent through the proxy has arrived. Loss: as of an end of the PE's own (guest.h): the proxies' verdict
+ * ends the job.
  *
  * Threads: any.
  */

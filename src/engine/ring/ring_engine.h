@@ -26,11 +26,11 @@ struct quoit_ring_peer {
 /* The PE's record of a request slot of a channel, until it reaps it. */
 struct quoit_pending {
     struct quoit_context *context;
-    bool is_relayed;    /* counted in relayed_count, and in that of `side` */
-    bool is_off_lane;   /* counted in off_lane_count */
+    bool is_relayed;  /* counted in relayed_count, and in that of `side` */
+    bool is_off_lane; /* counted in off_lane_count */
     uint16_t dest_host;
-    uint8_t side;       /* enum quoit_side */
-    void *destination;  /* a get into private memory: where the staging chunk is copied at reaping; NULL: nothing */
+    uint8_t side;      /* enum quoit_side */
+    void *destination; /* a get into private memory: where the staging chunk is copied at reaping; NULL: nothing */
     uint32_t bytes;
     uint32_t element_bytes; /* strided destination: elements of so many bytes, 0: contiguous */
     ptrdiff_t stride_bytes;
@@ -52,8 +52,8 @@ struct quoit_last {
 
 /* The PE's end of one channel. */
 struct quoit_channel_end {
-    pthread_mutex_t lock;    /* between threads of this process; never held while user memory is accessed */
-    struct quoit_last *last; /* [host_count], of the lane of a network; NULL: of another */
+    pthread_mutex_t lock;           /* between threads of this process; never held while user memory is accessed */
+    struct quoit_last *last;        /* [host_count], of the lane of a network; NULL: of another */
     _Atomic uint32_t patient_count; /* of these */
     struct quoit_channel *shared;
     _Atomic uint32_t complete_head;
@@ -101,9 +101,9 @@ static inline bool quoit_ring_has_network_to(const struct quoit_peer *peer)
     return own->first_lane == peer->engine->self->layout.link_lane_count;
 }
 
-/* A connection of this PE's own broke at lost_ns, to `whom` ("PE", "the host of PE"), `pe`. The proxies watch every host,
- * and end the job when one is lost. If none is after a few of the limit, this connection alone broke: the PE ends, since
- * nobody knows what has arrived. */
+/* A connection of this PE's own broke at lost_ns, to `whom` ("PE", "the host of PE"), `pe`. The proxies watch every
+ * host, and end the job when one is lost. If none is after a few of the limit, this connection alone broke: the PE
+ * ends, since nobody knows what has arrived. */
 void quoit_ring_end_if_lost(const struct quoit_ring_engine *ring, uint64_t lost_ns, uint64_t lost_limit_ns,
                             const char *whom, uint32_t pe);
 

@@ -102,8 +102,7 @@ enum quoit_status quoit_tcp_listen(struct tcp *tcp, const struct sockaddr_storag
     struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = NULL}};
     tcp->listener = socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (tcp->listener < 0 || bind(tcp->listener, (const struct sockaddr *)address, quoit_address_bytes(address)) != 0 ||
-        listen(tcp->listener, SOMAXCONN) != 0 ||
-        epoll_ctl(tcp->events_fd, EPOLL_CTL_ADD, tcp->listener, &event) != 0)
+        listen(tcp->listener, SOMAXCONN) != 0 || epoll_ctl(tcp->events_fd, EPOLL_CTL_ADD, tcp->listener, &event) != 0)
         return QUOIT_UNSUPPORTED;
     return QUOIT_OK;
 }

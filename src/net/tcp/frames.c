@@ -14,7 +14,7 @@
 
 #define PIECE_BYTES (128u << 10)
 #define BEGUN_BYTES (256u << 10) /* of frames that are chosen, which no message overtakes */
-#define TURN_BYTES  (1u << 20) /* each way in one progress: the caller has heartbeats for others to send */
+#define TURN_BYTES  (1u << 20)   /* each way in one progress: the caller has heartbeats for others to send */
 
 /* Sending */
 
@@ -54,19 +54,17 @@ static void add_transfer(struct tcp *tcp, struct connection *connection, struct 
     struct op *op = peer->posted.first;
     if (op->kind == OP_GET) {
         uint64_t id = (uint64_t)op->round << 32 | (uint64_t)(op - tcp->ops);
-        add_out(connection,
-                (struct frame){.kind = FRAME_GET, .bytes = op->bytes, .address = op->remote, .id = id}, NULL, 0);
+        add_out(connection, (struct frame){.kind = FRAME_GET, .bytes = op->bytes, .address = op->remote, .id = id},
+                NULL, 0);
         (void)quoit_tcp_take_first(&peer->posted);
         return;
     }
     uint64_t piece = piece_of(op->bytes, op->done_bytes);
     bool is_last = op->done_bytes + piece == op->bytes;
-    struct out *out = add_out(connection,
-                              (struct frame){.kind = FRAME_PUT,
-                                             .bytes = piece,
-                                             .address = op->remote + op->done_bytes,
-                                             .is_last = is_last},
-                              op->local + op->done_bytes, piece);
+    struct out *out = add_out(
+        connection,
+        (struct frame){.kind = FRAME_PUT, .bytes = piece, .address = op->remote + op->done_bytes, .is_last = is_last},
+        op->local + op->done_bytes, piece);
     op->done_bytes += piece;
     if (!is_last)
         return;
@@ -78,8 +76,7 @@ static void add_answer(struct connection *connection)
 {
     struct answer *answer = connection->answers;
     uint64_t piece = piece_of(answer->bytes, answer->done_bytes);
-    const struct frame frame = {
-        .kind = FRAME_ANSWER, .bytes = piece, .address = answer->done_bytes, .id = answer->id};
+    const struct frame frame = {.kind = FRAME_ANSWER, .bytes = piece, .address = answer->done_bytes, .id = answer->id};
     struct out *out = add_out(connection, frame, answer->from + answer->done_bytes, piece);
     answer->done_bytes += piece;
     if (answer->done_bytes < answer->bytes)
@@ -143,8 +140,7 @@ static uint32_t make_parts(struct connection *connection, struct iovec parts[2 *
     uint32_t count = 0;
     for (uint32_t i = 0; i < connection->out_count; i++) {
         struct out *out = &connection->outs[i];
-        const struct iovec both[2] = {{&out->frame, sizeof out->frame},
-                                      {(char *)(uintptr_t)out->payload, out->bytes}};
+        const struct iovec both[2] = {{&out->frame, sizeof out->frame}, {(char *)(uintptr_t)out->payload, out->bytes}};
         for (int part = 0; part < 2; part++) {
             uint64_t skip = skipped < both[part].iov_len ? skipped : both[part].iov_len;
             skipped -= skip;

@@ -17,11 +17,11 @@
 #include "net/candidates.h"
 #include "net/interfaces.h"
 
-#define EVENTS_MAX  64
-#define PROBE_MAX   2u         /* connections that are read without asking the kernel which has something */
-#define MEET_EVERY  16u        /* looks, while there are so few */
-#define CLOSE_NS    200000000u /* what was sent may leave the host before the end closes */
-#define OPENING_NS  400000u    /* measured */
+#define EVENTS_MAX 64
+#define PROBE_MAX  2u         /* connections that are read without asking the kernel which has something */
+#define MEET_EVERY 16u        /* looks, while there are so few */
+#define CLOSE_NS   200000000u /* what was sent may leave the host before the end closes */
+#define OPENING_NS 400000u    /* measured */
 
 /* As wire_address. */
 struct wire_key {
@@ -150,8 +150,8 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
 {
     struct quoit_interface interfaces[QUOIT_INTERFACES_MAX];
     struct quoit_net_candidate candidates[QUOIT_INTERFACES_MAX];
-    const struct quoit_net_candidate *best = quoit_net_best(
-        candidates, list(config->provider, config->device, interfaces, candidates), config->skip_count);
+    const struct quoit_net_candidate *best =
+        quoit_net_best(candidates, list(config->provider, config->device, interfaces, candidates), config->skip_count);
     if (!best) {
         quoit_net_say_none(config->provider, config->device, problem);
         return QUOIT_UNSUPPORTED;
@@ -169,8 +169,8 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
     tcp->events_fd = epoll_create1(EPOLL_CLOEXEC);
     tcp->peers = calloc(tcp->peer_count, sizeof *tcp->peers);
     enum quoit_status status = tcp->peers ? make_ops(tcp) : QUOIT_NO_MEMORY;
-    if (status == QUOIT_OK && (tcp->events_fd < 0 || getrandom(tcp->secret, sizeof tcp->secret, 0) !=
-                                                         (ssize_t)sizeof tcp->secret))
+    if (status == QUOIT_OK &&
+        (tcp->events_fd < 0 || getrandom(tcp->secret, sizeof tcp->secret, 0) != (ssize_t)sizeof tcp->secret))
         status = refuse(problem, "no descriptor", interface);
     if (status == QUOIT_OK && !config->is_guest && quoit_tcp_listen(tcp, &interface->address) != QUOIT_OK)
         status = refuse(problem, "no port to listen", interface);

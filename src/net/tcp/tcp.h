@@ -88,8 +88,8 @@ _Static_assert(sizeof(struct frame) == 32, "no padding crosses the network");
 struct out {
     struct frame frame;
     const char *payload;
-    uint64_t bytes;    /* of it */
-    struct op *op;     /* MESSAGE, or the last of a PUT */
+    uint64_t bytes;        /* of it */
+    struct op *op;         /* MESSAGE, or the last of a PUT */
     struct answer *answer; /* the last of it */
 };
 
@@ -103,11 +103,11 @@ enum connection_state {
 struct connection {
     enum connection_state state;
     int fd;
-    uint32_t host;   /* the other end; guests follow the hosts */
-    bool wants_room; /* epoll tells when there is */
-    bool is_watched; /* by epoll */
-    uint64_t until_ns; /* COMING */
-    uint64_t number;   /* of those that have come, in their order */
+    uint32_t host;           /* the other end; guests follow the hosts */
+    bool wants_room;         /* epoll tells when there is */
+    bool is_watched;         /* by epoll */
+    uint64_t until_ns;       /* COMING */
+    uint64_t number;         /* of those that have come, in their order */
     struct connection *next; /* of all */
     /* Sending. */
     struct out outs[OUT_COUNT];
@@ -155,8 +155,8 @@ struct tcp {
     bool is_guest;
     uint8_t secret[SECRET_BYTES];
     struct sockaddr_storage address; /* of the device; no port */
-    int listener; /* -1: a guest has none */
-    int events_fd; /* epoll, of the listener and all connections */
+    int listener;                    /* -1: a guest has none */
+    int events_fd;                   /* epoll, of the listener and all connections */
     uint32_t look_count;
     uint32_t done_count; /* of one progress */
     struct region *regions;
@@ -165,7 +165,7 @@ struct tcp {
     uint32_t connection_count;
     uint32_t coming_count;
     uint64_t accepted_count;
-    struct op *ops;         /* transfers, then sends */
+    struct op *ops; /* transfers, then sends */
     struct op *free_transfers;
     struct op *free_sends;
     char *buffers;

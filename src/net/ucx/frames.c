@@ -35,11 +35,10 @@ _Static_assert(sizeof(struct frame) == 40, "no padding crosses the network");
 ucs_status_t quoit_ucx_configure_frames(ucp_config_t *config)
 {
     static const char *const settings[][2] = {
-        {"ZCOPY_THRESH", "inf"}, /* what fits a segment is sent at once, */
-        {"RNDV_THRESH", "inf"},  /* whatever its length */
-        {"TX_SEG_SIZE", SEGMENT},
-        {"RESOLVE_REMOTE_EP_ID", "n"}, /* no agreement as an endpoint is made */
-        {"CONN_NB", "y"},              /* a connection that breaks within connect() trips an assertion of UCX 1.13 */
+        {"ZCOPY_THRESH", "inf"},                                 /* what fits a segment is sent at once, */
+        {"RNDV_THRESH", "inf"},                                  /* whatever its length */
+        {"TX_SEG_SIZE", SEGMENT}, {"RESOLVE_REMOTE_EP_ID", "n"}, /* no agreement as an endpoint is made */
+        {"CONN_NB", "y"}, /* a connection that breaks within connect() trips an assertion of UCX 1.13 */
     };
     ucs_status_t status = UCS_OK;
     for (size_t i = 0; i < sizeof settings / sizeof settings[0] && status == UCS_OK; i++)
@@ -116,8 +115,8 @@ static ucs_status_t send_piece_of_transfer(struct peer *peer)
     if (op->kind == OP_PUT)
         return send_piece_of_put(peer, op);
     uint64_t id = (uint64_t)op->round << 32 | (uint64_t)(op - op->ucx->ops);
-    ucs_status_t status =
-        send_frame(peer, (struct frame){.kind = FRAME_GET, .address = op->remote, .count = op->bytes, .id = id}, NULL, 0);
+    ucs_status_t status = send_frame(
+        peer, (struct frame){.kind = FRAME_GET, .address = op->remote, .count = op->bytes, .id = id}, NULL, 0);
     if (status == UCS_OK)
         (void)quoit_ucx_take_first(&peer->posted);
     return status;
@@ -244,8 +243,7 @@ static void take_get(struct peer *peer, const struct frame *frame)
         peer->ucx->events.broken(peer->ucx->events.arg, peer->host);
         return;
     }
-    *answer = (struct answer){
-        .from = (const char *)(uintptr_t)frame->address, .bytes = frame->count, .id = frame->id};
+    *answer = (struct answer){.from = (const char *)(uintptr_t)frame->address, .bytes = frame->count, .id = frame->id};
     if (!peer->answers)
         peer->answers_end = &peer->answers;
     *peer->answers_end = answer;

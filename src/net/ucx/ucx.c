@@ -23,12 +23,12 @@
 #include "net/interfaces.h"
 #include "net/ucx/ucx.h"
 
-#define SEND_COUNT     128u
-#define SENDS_MAX      (SEND_COUNT / 4) /* to one host, so that one that hangs leaves some for the others */
-#define BATCH_COUNT    32               /* steps of UCX in one progress */
-#define CLOSE_NS       200000000u       /* what was sent may leave the host before the end closes */
-#define DEVICES_MAX    64u
-#define OPENING_NS     8000000u /* measured over tcp */
+#define SEND_COUNT  128u
+#define SENDS_MAX   (SEND_COUNT / 4) /* to one host, so that one that hangs leaves some for the others */
+#define BATCH_COUNT 32               /* steps of UCX in one progress */
+#define CLOSE_NS    200000000u       /* what was sent may leave the host before the end closes */
+#define DEVICES_MAX 64u
+#define OPENING_NS  8000000u /* measured over tcp */
 
 /* What this driver takes by itself, best first; others only if they are named. */
 static const char *const ranking[] = {"dc_mlx5", "rc_mlx5", "rc_verbs", "tcp"};
@@ -118,9 +118,9 @@ static uint32_t list(const char *provider, const char *wanted, struct device dev
         uint64_t rank = 0;
         while (rank < RANK_COUNT && strcmp(ranking[rank], device->transport) != 0)
             rank++;
-        candidates_out[i] = (struct quoit_net_candidate){
-            .choice = {.driver = "ucx"},
-            .cost = rank * QUOIT_INTERFACE_COSTS + quoit_interface_cost(&device->interface)};
+        candidates_out[i] = (struct quoit_net_candidate){.choice = {.driver = "ucx"},
+                                                         .cost = rank * QUOIT_INTERFACE_COSTS +
+                                                                 quoit_interface_cost(&device->interface)};
         snprintf(choice->provider, sizeof choice->provider, "%s", device->transport);
         snprintf(choice->device, sizeof choice->device, "%s", device->name);
         bool is_device = !wanted || strcmp(device->name, wanted) == 0 || quoit_interface_is(&device->interface, wanted);
@@ -229,12 +229,11 @@ static enum quoit_status open_context(struct ucx *ucx, const struct device *devi
                                       char problem[QUOIT_NET_PROBLEM_BYTES])
 {
     ucp_config_t *config;
-    const ucp_params_t params = {.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS |
-                                               UCP_PARAM_FIELD_NAME,
-                                 .features = UCP_FEATURE_AM | (is_guest ? 0 : UCP_FEATURE_WAKEUP) |
-                                             (ucx->has_frames ? 0 : UCP_FEATURE_RMA),
-                                 .estimated_num_eps = ucx->host_count,
-                                 .name = "quoit"};
+    const ucp_params_t params = {
+        .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_NAME,
+        .features = UCP_FEATURE_AM | (is_guest ? 0 : UCP_FEATURE_WAKEUP) | (ucx->has_frames ? 0 : UCP_FEATURE_RMA),
+        .estimated_num_eps = ucx->host_count,
+        .name = "quoit"};
     ucs_status_t status = ucp_config_read(NULL, NULL, &config);
     if (status != UCS_OK)
         return refuse(problem, "ucp_config_read", status);
@@ -410,8 +409,8 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
 {
     struct device devices[DEVICES_MAX];
     struct quoit_net_candidate candidates[DEVICES_MAX];
-    const struct quoit_net_candidate *best = quoit_net_best(
-        candidates, list(config->provider, config->device, devices, candidates), config->skip_count);
+    const struct quoit_net_candidate *best =
+        quoit_net_best(candidates, list(config->provider, config->device, devices, candidates), config->skip_count);
     if (!best) {
         quoit_net_say_none(config->provider, config->device, problem);
         return QUOIT_UNSUPPORTED;

@@ -11,8 +11,8 @@
 #include "base/assert.h"
 #include "net/driver.h"
 
-#define MESSAGE_ID     1 /* of UCX's active messages that carry ours, */
-#define FRAME_ID       2 /* and frames */
+#define MESSAGE_ID     1     /* of UCX's active messages that carry ours, */
+#define FRAME_ID       2     /* and frames */
 #define MESSAGE_BYTES  7936u /* with UCX's headers below the segment of TCP and InfiniBand, 8 KiB */
 #define TRANSFER_COUNT (4 * QUOIT_NET_TRANSFERS_MAX)
 
@@ -51,8 +51,8 @@ struct answer {
 struct peer {
     struct ucx *ucx;
     ucp_ep_h endpoint; /* NULL: not connected */
-    void *coming;      /* of a guest: the worker's address, until progress has made the endpoint. Nothing is sent before */
-    uint32_t host;     /* guests follow the hosts */
+    void *coming;  /* of a guest: the worker's address, until progress has made the endpoint. Nothing is sent before */
+    uint32_t host; /* guests follow the hosts */
     uint32_t send_count; /* under way */
     bool is_flushing;
     bool is_failed;

@@ -135,8 +135,8 @@ static bool is_middle(const struct entry *entry)
     return entry->kind == ENTRY_PART && part_of(entry)->buffer == BUFFER_NONE;
 }
 
-/* When the first entry is due that somebody waits for; if the rest of a write is still to come, the last that is queued,
- * so that it cannot fill the queue. With the lock. */
+/* When the first entry is due that somebody waits for; if the rest of a write is still to come, the last that is
+ * queued, so that it cannot fill the queue. With the lock. */
 static uint64_t awaited_ns(struct quoit_emulated_queue *queue)
 {
     uint64_t due_ns = 0;

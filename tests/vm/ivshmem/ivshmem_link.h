@@ -25,27 +25,27 @@ enum { IVSHMEM_VECTOR_DOORBELL, IVSHMEM_VECTOR_LINK, IVSHMEM_VECTORS };
 
 /* The memory behind a window of the other end. */
 struct ivshmem_translation {
-	__u64 page_count;		/* writer: the end's driver; 0: nothing */
-	__u64 pages[IVSHMEM_PAGES_MAX]; /* writer: the same; physical addresses */
+    __u64 page_count;               /* writer: the end's driver; 0: nothing */
+    __u64 pages[IVSHMEM_PAGES_MAX]; /* writer: the same; physical addresses */
 };
 
 struct ivshmem_end {
-	__u32 is_wanted;   /* writer: its driver */
-	__u32 seen_epoch;  /* writer: its driver */
-	__u32 asked;	   /* writer: its driver, which counts changes of translations */
-	__u32 answered;	   /* writer: the server; what it has followed */
-	__u32 doorbell;	   /* bits set by the other end and cleared by its own driver, both atomically */
-	__u32 mask;	   /* writer: its driver; bits that do not interrupt */
-	__u32 scratchpads[IVSHMEM_SCRATCHPADS]; /* writer: the other end */
-	struct ivshmem_translation translations[IVSHMEM_WINDOWS];
+    __u32 is_wanted;  /* writer: its driver */
+    __u32 seen_epoch; /* writer: its driver */
+    __u32 asked;      /* writer: its driver, which counts changes of translations */
+    __u32 answered;   /* writer: the server; what it has followed */
+    __u32 doorbell;   /* bits set by the other end and cleared by its own driver, both atomically */
+    __u32 mask;       /* writer: its driver; bits that do not interrupt */
+    __u32 scratchpads[IVSHMEM_SCRATCHPADS]; /* writer: the other end */
+    struct ivshmem_translation translations[IVSHMEM_WINDOWS];
 };
 
 struct ivshmem_link {
-	__u64 magic;
-	__u64 window_bytes;
-	__u32 epoch; /* writer: the server, as of is_up */
-	__u32 is_up;
-	struct ivshmem_end ends[2];
+    __u64 magic;
+    __u64 window_bytes;
+    __u32 epoch; /* writer: the server, as of is_up */
+    __u32 is_up;
+    struct ivshmem_end ends[2];
 };
 
 #endif
