@@ -33,17 +33,14 @@ static bool is_pending(int number)
 
 /* The kernel delivers the pending SIGTSTP and stops this process, unless SIGCONT has come first and discarded it: no
  * time passes between that decision and the stop. In an orphaned process group, which no shell continues, the kernel
- * ignores SIGTSTP; a supervisor that sent it waits for the stop there, too. */
+ * ignores SIGTSTP, and so does this process: SIGSTOP in its place would discard a SIGCONT that has just come. */
 static void stop_self(void)
 {
     sigset_t stop;
-    bool is_due = is_pending(SIGTSTP);
     sigemptyset(&stop);
     sigaddset(&stop, SIGTSTP);
     sigprocmask(SIG_UNBLOCK, &stop, NULL);
     sigprocmask(SIG_BLOCK, &stop, NULL);
-    if (is_due && !is_pending(SIGCONT) && !is_pending(SIGTSTP))
-        raise(SIGSTOP);
 }
 
 static void send_to_job(struct run *run, int number)

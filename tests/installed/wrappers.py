@@ -78,7 +78,9 @@ class Wrappers(installed.Case):
         for program in STATIC:
             source = self.bring(os.path.join(CONFORMANCE, f"{program}.c"))
             self.command("oshcc", "-static", source, "-o", program)
-            self.command("oshrun", "--hosts", 3, "-n", 5, f"./{program}")
+            done = self.run_command("oshrun", "--hosts", 3, "-n", 5, f"./{program}")
+            self.assertEqual(done.returncode, 0, done)
+            self.assertIn(f"{program}: ok on 5 PEs", done.stdout)
         self.command("oshrun", "--check", "-n", 3, "./rma")
 
     def test_old_library_name(self):

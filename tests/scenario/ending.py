@@ -110,7 +110,7 @@ class Plain(scenario.Case):
         self.assertEqual(job.returncode, 6)
 
     def test_stop_and_continue(self):
-        job = self.start("-n", 2, "sleep", 100)
+        job = self.start("-n", 2, "sleep", 100, preexec_fn=os.setpgrp)
         self.wait_for(lambda: len(self.pids_of("sleep")) == 2, "two PEs")
         pids = self.pids_of("sleep") + [job.pid]
         job.send_signal(signal.SIGTSTP)
@@ -155,7 +155,7 @@ class Plain(scenario.Case):
     def test_kill_of_all_that_are_named_oshrun(self):
         """pkill -9 -f oshrun, while the job runs and while it is stopped."""
         for is_stopped in (False, True):
-            job = self.start("-n", 2, "sh", "-c", "setsid sleep 100 & sleep 101; true")
+            job = self.start("-n", 2, "sh", "-c", "setsid sleep 100 & sleep 101; true", preexec_fn=os.setpgrp)
             self.wait_for(lambda: len(self.pids_of("sleep")) == 4, "all that the PEs start")
             self.wait_for(lambda: len(self.named_oshrun()) == 2, "the guard's own name")
             if is_stopped:

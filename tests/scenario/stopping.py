@@ -54,6 +54,11 @@ class Stopping(scenario.Case):
         except FileNotFoundError:
             return 0
 
+    def start(self, *arguments, **how):
+        """In a process group of its own, as a shell starts it; where no shell could continue it, the kernel ignores SIGTSTP."""
+        how.setdefault("preexec_fn", os.setpgrp)
+        return super().start(*arguments, **how)
+
     def begin(self, *options):
         """A job at work, and its processes."""
         job = self.start(*options, BUSY, "until", self.progress)
@@ -140,6 +145,20 @@ class Quick(Stopping):
         for subset, step, number in trials:
             self.stop_and_continue(subset[::step], subset[::step], (number,), self.random.choice(GAPS_S), 0)
             self.check_that_it_runs(job, pids, (subset, step, number))
+        self.end(job)
+
+    def test_session_of_its_own(self):
+        """There SIGTSTP stops no process, but the first one has the PEs stopped, and continues them."""
+        job = self.start("-n", 2, BUSY, "until", self.progress, start_new_session=True, preexec_fn=None)
+        self.wait_for(lambda: self.rounds() > 0, "the first round")
+        pids = sorted(scenario.processes(self.mark))
+        pes = self.pids_of("scenario_busy")
+        for _ in range(20):
+            job.send_signal(signal.SIGTSTP)
+            self.wait_for(lambda: all(scenario.state_of(pe) == "T" for pe in pes), "the PEs to stop")
+            self.assertNotEqual(scenario.state_of(job.pid), "T")
+            job.send_signal(signal.SIGCONT)
+            self.check_that_it_runs(job, pids, "a session of its own")
         self.end(job)
 
     def test_random_subsets(self):
