@@ -88,11 +88,14 @@ static bool find_group(const char *controller, struct group *group_out)
 
 /* File names of one cgroup version. */
 struct memory_names {
-    const char *controller, *most, *used, *cached;
+    const char *controller, *most, *used, *cached[2];
 };
 static const struct memory_names memory_names[] = {
-    {NULL, "memory.max", "memory.current", "inactive_file %llu"},
-    {"memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file %llu"},
+    {NULL, "memory.max", "memory.current", {"inactive_file %llu", "active_file %llu"}},
+    {"memory",
+     "memory.limit_in_bytes",
+     "memory.usage_in_bytes",
+     {"total_inactive_file %llu", "total_active_file %llu"}},
 };
 
 /* The memory limit of one level or, with is_free, the part of it not in use; page cache counts as free. */
@@ -101,10 +104,13 @@ static uint64_t memory_of_level(const struct group *group, const struct memory_n
     uint64_t most = read_group(group, names->most, "%llu");
     if (!is_free || most == UINT64_MAX)
         return most;
-    uint64_t used = read_group(group, names->used, "%llu"), cached = read_group(group, "memory.stat", names->cached);
+    uint64_t used = read_group(group, names->used, "%llu");
     if (used == UINT64_MAX)
         return most;
-    used -= cached < used ? cached : 0;
+    for (int i = 0; i < 2; i++) {
+        uint64_t cached = read_group(group, "memory.stat", names->cached[i]);
+        used -= cached < used ? cached : 0;
+    }
     return most - (used < most ? used : most);
 }
 

@@ -71,11 +71,10 @@ static char *grant(struct quoit_emulated_port *port, uint64_t offset, uint64_t b
 static char *find_open(const struct quoit_emulated_port *port, const struct quoit_emulated_view views[2],
                        uint64_t offset, uint64_t bytes)
 {
-    char *base = port->peer_memory + offset;
+    uintptr_t base = (uintptr_t)port->peer_memory + offset; /* of any offset: the peer's word is not checked yet */
     for (int i = 0; i < 2; i++)
-        if (atomic_load_explicit(&views[i].address, memory_order_relaxed) == (uintptr_t)base &&
-            views[i].open_bytes >= bytes)
-            return base;
+        if (atomic_load_explicit(&views[i].address, memory_order_relaxed) == base && views[i].open_bytes >= bytes)
+            return (char *)base;
     return NULL;
 }
 
