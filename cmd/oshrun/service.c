@@ -69,6 +69,13 @@ static void learn_executable(struct pe *pe)
         pe->executable = strndup(path, (size_t)length);
 }
 
+static void lower_heap(struct job *job, const struct quoit_boot_message *hello)
+{
+    uint64_t bytes = hello->body.hello.heap_most_bytes;
+    if (job->heap_most_bytes == 0 || bytes < job->heap_most_bytes)
+        job->heap_most_bytes = bytes;
+}
+
 static void take_hello(struct pe *pe, const struct quoit_boot_message *message, pid_t sender)
 {
     struct job *job = pe->job;
@@ -79,6 +86,7 @@ static void take_hello(struct pe *pe, const struct quoit_boot_message *message, 
     }
     if (message->body.hello.data_bytes > job->config.data_bytes)
         job->config.data_bytes = message->body.hello.data_bytes;
+    lower_heap(job, message);
     job->hello_count++;
 }
 
@@ -146,6 +154,7 @@ static void pass_on(struct pe *pe, const struct quoit_boot_message *message)
 {
     struct service_passed passed = {.message = *message};
     if (message->kind == QUOIT_BOOT_HELLO) {
+        lower_heap(pe->job, message);
         passed.heap_default_bytes = hosts_default_heap(pe->job, message->body.hello.data_bytes);
         snprintf(passed.executable, sizeof passed.executable, "%s", pe->executable ? pe->executable : "");
     }

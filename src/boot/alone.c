@@ -2,6 +2,7 @@
 /* Started without a launcher: a job of one PE with memory of its own. */
 #include "boot/launcher.h"
 #include "base/log.h"
+#include "boot/heap_default.h"
 #include "env/limits.h"
 #include "env/map.h"
 
@@ -24,6 +25,7 @@ static uint64_t default_heap(uint64_t data_bytes)
     uint64_t addresses = quoit_limits_address_bytes() / 4, file = quoit_limits_file_bytes(), bytes = HEAP_BYTES;
     uint64_t others = QUOIT_RUNTIME_BYTES + data_bytes + 3ull * QUOIT_HUGE_PAGE_BYTES;
     bytes = addresses < bytes ? addresses : bytes;
+    bytes = quoit_heap_most_bytes() < bytes ? quoit_heap_most_bytes() : bytes;
     if (file < bytes + others)
         bytes = file > others ? file - others : 0;
     bytes = bytes / QUOIT_HUGE_PAGE_BYTES * QUOIT_HUGE_PAGE_BYTES;

@@ -4,9 +4,13 @@
 #include "env/map.h"
 #include "host/layout.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #define SEGMENT_ALIGN      QUOIT_HUGE_PAGE_BYTES
 #define SEGMENTS_BYTES_MAX (64ull << 30) /* of a host: a port's window */
 #define HEAP_BYTES_MIN     (1u << 20)
+#define CHECKED_BYTES      (64u << 20)
 
 /* Bytes of segments on a host that the limits of this process (ulimit -v, -f) allow; a half of the addresses is left to
  * the program, and to the heap of its own that each PE maps once more. */
@@ -29,4 +33,10 @@ uint64_t quoit_heap_default_bytes(uint32_t pes_of_machine, uint32_t pes_of_host,
     if (heap > stride - before_heap)
         heap = stride - before_heap;
     return heap < HEAP_BYTES_MIN ? HEAP_BYTES_MIN : heap;
+}
+
+uint64_t quoit_heap_most_bytes(void)
+{
+    const char *preloaded = getenv("LD_PRELOAD"); /* in which Valgrind puts a library of its own first */
+    return preloaded && strstr(preloaded, "/vgpreload_") ? CHECKED_BYTES : UINT64_MAX;
 }

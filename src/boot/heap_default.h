@@ -9,5 +9,8 @@
  * port's window allow. map_count: how often a process of the job maps the memory of a host. */
 uint64_t quoit_heap_default_bytes(uint32_t pes_of_machine, uint32_t pes_of_host, uint32_t map_count,
                                   uint64_t data_bytes);
+/* The most that a default should be in this process: less than any machine's under Valgrind, whose leak check reads
+ * every page. UINT64_MAX: no limit. */
+uint64_t quoit_heap_most_bytes(void);
 
 #endif

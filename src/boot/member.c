@@ -114,12 +114,13 @@ static void fill_contact(const struct quoit_boot *boot, uint64_t data_bytes, con
         pids.st_ino = (ino_t)getpid(); /* without /proc: no pid of another PE is used */
     snprintf(contact->process, sizeof contact->process, "%d.%llu", (int)getpid(), (unsigned long long)pids.st_ino);
     snprintf(contact->agent, sizeof contact->agent, "%s", agent);
-    uint64_t tag = 0;
+    uint64_t tag = 0, heap_bytes = quoit_heap_default_bytes(1, 1, 1, data_bytes);
+    if (quoit_heap_most_bytes() < heap_bytes)
+        heap_bytes = quoit_heap_most_bytes();
     if (getrandom(&tag, sizeof tag, 0) != (ssize_t)sizeof tag)
         tag = (uint64_t)getpid();
     snprintf(contact->needs, sizeof contact->needs, "%llx.%llx.%llx.%llx", (unsigned long long)data_bytes,
-             (unsigned long long)boot->heap_bytes_asked,
-             (unsigned long long)quoit_heap_default_bytes(1, 1, 1, data_bytes), (unsigned long long)tag);
+             (unsigned long long)boot->heap_bytes_asked, (unsigned long long)heap_bytes, (unsigned long long)tag);
 }
 
 static bool read_contact(const char *text, struct contact *contact_out)
@@ -396,6 +397,7 @@ static enum quoit_status meet(struct quoit_boot *boot, uint64_t data_bytes, cons
         return status;
     quoit_version_put(hello.body.hello.version);
     hello.body.hello.data_bytes = data_bytes;
+    hello.body.hello.heap_most_bytes = quoit_heap_most_bytes();
     hello.body.hello.pe = boot->exchange.rank;
     hello.body.hello.core_count = quoit_limits_core_count();
     cpu_set_t cores;

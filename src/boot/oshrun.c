@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The PE's side of protocol.h, used when oshrun started it. */
+#include "boot/heap_default.h"
 #include "boot/launcher.h"
 #include "boot/client.h"
 #include "boot/abstract.h"
@@ -118,6 +119,7 @@ static enum quoit_status join(struct quoit_boot *boot, uint64_t data_bytes)
     struct quoit_boot_message hello = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_HELLO};
     quoit_version_put(hello.body.hello.version);
     hello.body.hello.data_bytes = data_bytes;
+    hello.body.hello.heap_most_bytes = quoit_heap_most_bytes();
     status = quoit_client_join(boot, &hello);
     unsetenv(QUOIT_BOOT_SOCKET_VARIABLE);
     unsetenv(QUOIT_BOOT_FD_VARIABLE); /* programs started by this one are jobs of their own */

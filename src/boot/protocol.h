@@ -81,6 +81,7 @@ struct quoit_boot_message {
         struct {
             char version[QUOIT_BOOT_VERSION_BYTES]; /* first in every version of Quoit (version.h) */
             uint64_t data_bytes;                    /* of globals and statics, whole pages */
+            uint64_t heap_most_bytes;               /* of a default (heap_default.h) */
             /* For an agent, and of WATCH too: */
             uint32_t pe;
             uint32_t core_count;                       /* processors that the PE may use at once */

@@ -11,6 +11,7 @@
 #include "boot/crash.h"
 #include "boot/exit.h"
 #include "boot/hosts.h"
+#include "boot/heap_default.h"
 #include "boot/info.h"
 #include "env/map.h"
 #include "local/data_segment.h"
@@ -367,6 +368,14 @@ static void log_start(void)
               (void *)quoit_job.regions.data.base, (unsigned long long)quoit_job.regions.data.bytes);
 }
 
+static void report_checked_heap(const struct quoit_boot *boot)
+{
+    uint64_t bytes = boot->layout.job.heap_bytes;
+    if (boot->pe == 0 && boot->heap_bytes_asked == 0 && bytes == quoit_heap_most_bytes())
+        quoit_say("under Valgrind the symmetric heap has at most %llu MiB; SHMEM_SYMMETRIC_SIZE sets another limit",
+                  (unsigned long long)(bytes >> 20));
+}
+
 void quoit_job_start(int thread_level)
 {
     struct quoit_boot *boot = &quoit_job.boot;
@@ -408,6 +417,7 @@ void quoit_job_start(int thread_level)
     agree_on_schedules(boot, &options);
     quoit_audit_compare_programs();
     log_start();
+    report_checked_heap(boot);
     on_exit(at_exit, (void *)(intptr_t)getpid());
     print_if_asked(&options);
 }
