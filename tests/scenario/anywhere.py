@@ -6,7 +6,9 @@ its own bytes. Every job runs on every machine. The unit tests that look at cloc
 that booted a second ago and on one that has been up for three years.
 
 A machine that cannot be made here is skipped with the reason."""
+import concurrent.futures
 import glob
+import itertools
 import os
 import re
 import shutil
@@ -226,6 +228,7 @@ for machine in GROUPS:
 
 class Clocks(scenario.Case):
     """A few of both tables, for each run."""
+    AT_ONCE = 1
 
     def test_jobs(self):
         for machine in UP:
@@ -240,14 +243,18 @@ class Clocks(scenario.Case):
             self.assertEqual(result.returncode, 124, result)
             self.assertIn("[Q0206]", result.stderr)
 
+    def unit(self, run):
+        machine, name = run
+        words, *_ = work_of(machine)
+        return subprocess.run([*words, name], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600,
+                              env=scenario.environment(self.mark))
+
     def units(self, names):
         self.assertNotEqual(names, [])
-        for machine in UP:
-            words, *_ = work_of(machine)
-            for name in names:
+        runs = list(itertools.product(UP, names))
+        with concurrent.futures.ThreadPoolExecutor(self.AT_ONCE) as pool:
+            for (machine, name), result in zip(runs, pool.map(self.unit, runs)):
                 with self.subTest(machine=machine, unit=os.path.basename(name)):
-                    result = subprocess.run([*words, name], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                                            timeout=600, env=scenario.environment(self.mark))
                     self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 
     run_on, judge = Anywhere.run_on, Anywhere.judge
@@ -259,6 +266,7 @@ class Clocks(scenario.Case):
 
 class Units(Clocks):
     """All unit tests."""
+    AT_ONCE = 2
     test_jobs = test_timeout = None
 
     def test_units(self):
