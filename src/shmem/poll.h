@@ -46,7 +46,7 @@ QUOIT_INLINE void quoit_poll(uint32_t weight)
 /* Before a read that takes long. */
 QUOIT_INLINE void quoit_poll_begin(void)
 {
-    if (__builtin_expect(quoit_job.round_end_ns != 0, 0))
+    if (__builtin_expect(__atomic_load_n(&quoit_job.round_end_ns, __ATOMIC_RELAXED) != 0, 0))
         quoit_poll_begin_slow();
 }
 QUOIT_INLINE void quoit_poll_word(const void *word, uint64_t value)
@@ -60,7 +60,7 @@ QUOIT_INLINE bool quoit_poll_test(bool is_met)
     quoit_poll(QUOIT_POLL_LOOK);
     if (!is_met)
         quoit_poll_in_vain();
-    else if (__builtin_expect(quoit_job.vain_count != 0, 0))
+    else if (__builtin_expect(__atomic_load_n(&quoit_job.vain_count, __ATOMIC_RELAXED) != 0, 0))
         quoit_poll_met();
     return is_met;
 }
