@@ -2,8 +2,9 @@
 /* stopwatch.h - the clock of every limit of oshrun: monotonic time less the time in which this process did not run, as
  * after SIGSTOP, in a suspended machine or without a processor, and less the time in which the job was stopped.
  *
- * The process says after each piece of work or sleep how long that was to take. What a piece takes beyond that, and
- * beyond STOPWATCH_SLACK_NS, is not counted. A piece that ends early by an event counts for what it took.
+ * The process says after each piece of work or sleep how long that was to take. What a piece takes beyond that and
+ * STOPWATCH_SLACK_NS is not counted. A piece that ends early by an event counts for what it took. The reading never
+ * goes back: in a piece of work, which is not to take any time, it advances by the slack at most.
  *
  * Pure: `now_ns` is the monotonic clock.
  */
@@ -17,8 +18,7 @@
 
 struct stopwatch {
     uint64_t mark_ns; /* of the monotonic clock: the end of the last piece */
-    uint64_t lost_ns; /* not counted */
-    uint64_t held_ns; /* the reading while it is held */
+    uint64_t read_ns; /* the reading then, and while it is held */
     bool is_held;
 };
 

@@ -763,8 +763,9 @@ static struct agent *make_agent(const struct quoit_agent_config *config)
         agent->members = calloc(count, sizeof *agent->members);
         agent->connections = calloc(agent->connection_max, sizeof *agent->connections);
         agent->polls = calloc(agent->connection_max + 2, sizeof *agent->polls);
+        agent->vigil.pes = calloc(count, sizeof *agent->vigil.pes);
     }
-    if (!agent || !ranks || !agent->members || !agent->connections || !agent->polls)
+    if (!agent || !ranks || !agent->members || !agent->connections || !agent->polls || !agent->vigil.pes)
         return NULL; /* the process ends */
     quoit_hosts_ranks(config->hosts, config->host, ranks);
     for (uint32_t i = 0; i < count; i++) {
@@ -795,7 +796,7 @@ enum quoit_status quoit_agent_start(const struct quoit_agent_config *config)
                                       .heap_bytes_asked = boot->heap_bytes_asked,
                                       .network = boot->network};
     agent->begin_ns = agent->looked_ns = quoit_clock_now_ns();
-    agent->vigil = (struct quoit_vigil){.host = &agent->host};
+    agent->vigil.host = &agent->host;
     agent->spawn.ends[0] = agent->spawn.ends[1] = -1;
     int error = config->hosts->count > 1 ? quoit_proxy_process_prepare(NULL, &agent->spawn) : 0;
     if (error != 0) {

@@ -112,8 +112,8 @@ static bool has_left_with_lock(const struct quoit_vigil *vigil)
 static uint64_t digest_of(struct quoit_vigil *vigil)
 {
     uint64_t digest = 1;
-    bool is_at_work = !vigil->pes;
-    for (uint32_t pe = 0; pe < vigil->host->layout.local_count && vigil->pes; pe++) {
+    bool is_at_work = false;
+    for (uint32_t pe = 0; pe < vigil->host->layout.local_count; pe++) {
         uint64_t look = quoit_still_look(&vigil->pes[pe], record(vigil, pe));
         is_at_work |= look == 0;
         digest = (digest ^ look) * 0x9e3779b97f4a7c15u + 1;
@@ -131,8 +131,6 @@ static void warn_of_stillness(struct quoit_vigil *vigil, uint64_t now_ns)
             leaving++;
             leaver = pe;
         }
-    if (!vigil->pes)
-        vigil->pes = calloc(count, sizeof *vigil->pes);
     uint64_t digest = leaving > 0 && leaving < count ? digest_of(vigil) : 0;
     if (digest == 0 || digest != vigil->digest) {
         vigil->digest = digest;

@@ -13,7 +13,7 @@
 struct quoit_vigil {
     const struct quoit_boot *host; /* layout, and the memory as far as the records */
     uint64_t digest;               /* of what still.h says of the PEs; 0: some PE is at work */
-    struct quoit_still *pes;       /* [local_count]; NULL before the first look */
+    struct quoit_still *pes;       /* [local_count], zero at first; of who watches */
     uint64_t since_ns;
     uint64_t next_ns;
     uint64_t is_told;

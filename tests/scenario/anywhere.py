@@ -7,6 +7,7 @@ that booted a second ago and on one that has been up for three years.
 
 A machine that cannot be made here is skipped with the reason."""
 import concurrent.futures
+import errno
 import glob
 import itertools
 import os
@@ -104,8 +105,16 @@ class Group:
         return ["sh", "-c", f'echo $$ > {self.folder}/cgroup.procs && exec "$@"', "sh"]
 
     def close(self):
-        if self.folder:
-            os.rmdir(self.folder)
+        """The kernel may still be taking the last process out of it."""
+        end = time.monotonic() + scenario.LATE_S
+        while self.folder:
+            try:
+                os.rmdir(self.folder)
+                self.folder = None
+            except OSError as problem:
+                if problem.errno != errno.EBUSY or time.monotonic() > end:
+                    raise
+                time.sleep(0.01)
 
 
 READ_ONLY = r"""awk '{print $5}' /proc/self/mountinfo | sort -r | while read -r at; do
