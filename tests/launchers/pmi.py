@@ -3,6 +3,7 @@
 or does not do; a launcher that talks nonsense is told, and nothing hangs. Method: conformance programs, and programs
 that misbehave, under a PMI server of our own, which ends no process, and lies where a test wants it to; processes killed
 at random instants."""
+import json
 import os
 import random
 import signal
@@ -88,7 +89,7 @@ class Pmi(scenario.Case):
     def test_launcher_started_by_a_pe(self):
         """Its processes are one job, though they have inherited the variables and some have a rank of the outer job."""
         for port, inner_port in ((False, False), (False, True), (True, False), (True, True)):
-            command = (f"{sys.executable} -B -c 'import sys; sys.path.insert(0, \"{os.path.dirname(__file__)}\"); import pmi_server; "
+            command = (f"{sys.executable} -B -c 'import sys; sys.path[:0] = {json.dumps(sys.path[:2])}; import pmi_server; "
                        f"result = pmi_server.Server([[\"{GREET}\"]] * 2, port={inner_port}).run({scenario.LIMIT_S // 4}); print(*result[1:]); "
                        f"sys.exit(any(result[0]))'")
             with self.subTest(port=port, inner_port=inner_port):

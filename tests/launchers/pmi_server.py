@@ -9,6 +9,8 @@ import socket
 import subprocess
 import time
 
+import scenario
+
 JOB = "kvs_17_0"
 
 
@@ -183,4 +185,4 @@ class Server:
             key.fileobj.close()
         self.selector.close()
         return ([process.returncode for process in self.processes], b"".join(out for out, _ in texts).decode(),
-                b"".join(err for _, err in texts).decode())
+                scenario.errors(b"".join(err for _, err in texts)))
