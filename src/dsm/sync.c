@@ -12,20 +12,26 @@
 #include "dsm/net.h"
 #include "dsm/stats.h"
 
-#define NODE_COUNT 4096
-#define HELD       (1ull << 63)
+#define INDEX_BITS 14
+#define USE_BITS   30
+#define NODE_COUNT ((1u << INDEX_BITS) - 1)
+#define HELD       (1ull << 63) /* in a lock word: the rest names the last node of its queue */
+#define FREE       (1ull << 62) /* in next, with the node's own name: released, and kept by its PE */
+#define CLAIMED    (1ull << 61) /* in next, with the successor: it may not be the last node of the queue */
+#define MARKS      (HELD | FREE | CLAIMED)
+#define RECLAIMED  64 /* nodes, at once */
 #define POLL_NS    20000
 
 struct row {
     uint64_t address; /* 0: free */
-    uint64_t lock;    /* 0; PE + 1 of the last releaser; or HELD | node of the last in the queue */
+    uint64_t lock;    /* 0; PE + 1 of the last releaser; or HELD and the last node of the queue */
     struct quoit_dsm_monitor monitor;
     uint64_t unused[2];
 };
 
-/* A node of a queue: of a lock, from request to release, or of a monitor's waiters. */
+/* A node of a queue: of a lock, from request until another PE has taken it, or of a monitor's waiters. */
 struct node {
-    uint64_t next; /* the successor, which writes it */
+    uint64_t next; /* 0; the successor, which writes it; FREE and this node; or CLAIMED and the successor */
     uint64_t flag; /* PE + 1 of the predecessor or waker, which writes it */
     uint64_t kind;
     uint64_t unused;
@@ -34,6 +40,14 @@ struct node {
 struct cached {
     uint64_t address;
     struct quoit_dsm_object object;
+    uint64_t kept; /* the node by which this PE has released the lock and keeps it; 0: none */
+};
+
+enum node_state {
+    NODE_UNUSED,
+    NODE_QUEUED,  /* waits for a lock or holds it, or is a waiter of a monitor */
+    NODE_KEEPING, /* keeps a lock, if no other PE has taken that */
+    NODE_LEAVING, /* its lock was claimed: it is unused once CLAIMED has gone from next */
 };
 
 struct quoit_dsm_syncs {
@@ -42,7 +56,10 @@ struct quoit_dsm_syncs {
     pthread_mutex_t lock;
     uint32_t free[NODE_COUNT];
     uint32_t free_count;
-    struct quoit_dsm_object held_by[NODE_COUNT]; /* which lock a node queues for; pe -1: none */
+    uint32_t reclaimed_to; /* where the search for nodes that keep locks goes on */
+    uint8_t states[NODE_COUNT];
+    uint32_t use_counts[NODE_COUNT];
+    struct quoit_dsm_object objects[NODE_COUNT]; /* the lock that a node holds or keeps */
     uint32_t held[NODE_COUNT];                   /* nodes that hold a lock */
     uint32_t held_count;
     struct cached *cache; /* open addressing, a power of two, less than half full */
@@ -109,14 +126,16 @@ static void keep(struct quoit_dsm_syncs *syncs, uint64_t address, struct quoit_d
     }
     struct cached *place = cached_at(syncs, address);
     syncs->cache_count += place->address == 0;
-    *place = (struct cached){address, object};
+    place->address = address;
+    place->object = object;
 }
 
 /* The row of the address, claimed now if it has none. */
 static struct quoit_dsm_object find_row(struct quoit_dsm *dsm, uint64_t address, const char *call)
 {
     uint64_t count = dsm->options.values[QUOIT_DSM_SYNCS], hash = hash_of(address);
-    struct quoit_dsm_object object = {(int)((hash >> 32) % (uint64_t)dsm->pe_count), (uint32_t)(hash % count)};
+    struct quoit_dsm_object object = {
+        .address = address, .pe = (int)((hash >> 32) % (uint64_t)dsm->pe_count), .index = (uint32_t)(hash % count)};
     for (uint64_t tries = 0; tries < count; tries++) {
         uint64_t found = quoit_dsm_compare_swap(dsm, &dsm->syncs->rows[object.index].address, 0, address, object.pe);
         if (found == 0 || found == address)
@@ -149,45 +168,41 @@ struct quoit_dsm_object quoit_dsm_object(struct quoit_dsm *dsm, const void *addr
     return object;
 }
 
-/* Nodes: HELD aside, PE << 32 | index + 1. */
+/* Nodes. A name is PE, uses, index + 1. It has the number of uses since a try may name a node of long ago. */
 
 static uint64_t name_of(const struct quoit_dsm *dsm, uint32_t index)
 {
-    return (uint64_t)dsm->me << 32 | (index + 1);
+    uint64_t use = dsm->syncs->use_counts[index] & ((1u << USE_BITS) - 1);
+    return (uint64_t)dsm->me << (USE_BITS + INDEX_BITS) | use << INDEX_BITS | (index + 1);
 }
 
 static int pe_of(uint64_t name)
 {
-    return (int)((name & ~HELD) >> 32);
+    return (int)((name & ~MARKS) >> (USE_BITS + INDEX_BITS));
+}
+
+static uint32_t index_of(uint64_t name)
+{
+    return (uint32_t)(name & ((1u << INDEX_BITS) - 1)) - 1;
 }
 
 static struct node *node_of(const struct quoit_dsm *dsm, uint64_t name)
 {
-    return &dsm->syncs->nodes[(uint32_t)name - 1];
+    return &dsm->syncs->nodes[index_of(name)];
 }
 
-static uint64_t take_node(struct quoit_dsm *dsm, uint64_t kind)
+/* Under the lock of the table. */
+static void free_node(struct quoit_dsm_syncs *syncs, uint64_t name)
 {
-    struct quoit_dsm_syncs *syncs = dsm->syncs;
-    pthread_mutex_lock(&syncs->lock);
-    if (syncs->free_count == 0)
-        quoit_dsm_wrong(
-            "the threads of this PE hold or wait for %d locks and other objects at once, which is the limit",
-            NODE_COUNT);
-    uint32_t index = syncs->free[--syncs->free_count];
-    pthread_mutex_unlock(&syncs->lock);
-    __atomic_store_n(&syncs->nodes[index].next, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&syncs->nodes[index].flag, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&syncs->nodes[index].kind, kind, __ATOMIC_RELEASE);
-    return name_of(dsm, index);
+    syncs->states[index_of(name)] = NODE_UNUSED;
+    syncs->free[syncs->free_count++] = index_of(name);
 }
 
 static void give_node(struct quoit_dsm *dsm, uint64_t name)
 {
-    struct quoit_dsm_syncs *syncs = dsm->syncs;
-    pthread_mutex_lock(&syncs->lock);
-    syncs->free[syncs->free_count++] = (uint32_t)name - 1;
-    pthread_mutex_unlock(&syncs->lock);
+    pthread_mutex_lock(&dsm->syncs->lock);
+    free_node(dsm->syncs, name);
+    pthread_mutex_unlock(&dsm->syncs->lock);
 }
 
 /* Coherence at the edges of a lock */
@@ -210,19 +225,122 @@ static void release(struct quoit_dsm *dsm)
     quoit_dsm_unlock(dsm);
 }
 
-/* Locks */
+static void pass_on(struct quoit_dsm *dsm, uint64_t next)
+{
+    quoit_dsm_set(dsm, &node_of(dsm, next)->flag, (uint64_t)dsm->me + 1, pe_of(next));
+}
+
+/* Locks that are kept: under the lock of the table. */
 
 static uint64_t *lock_word(const struct quoit_dsm *dsm, struct quoit_dsm_object object)
 {
     return &dsm->syncs->rows[object.index].lock;
 }
 
+static uint64_t *kept_at(struct quoit_dsm_syncs *syncs, struct quoit_dsm_object object)
+{
+    return &cached_at(syncs, object.address)->kept;
+}
+
+/* Another PE has taken the lock that the node kept. */
+static void leave(struct quoit_dsm_syncs *syncs, uint64_t name, uint64_t next)
+{
+    if (next & CLAIMED)
+        syncs->states[index_of(name)] = NODE_LEAVING;
+    else
+        free_node(syncs, name);
+}
+
+/* Takes a lock that the node keeps, without a message. False: another PE has taken it. */
+static bool take_back(struct quoit_dsm *dsm, uint64_t name)
+{
+    uint64_t next = quoit_dsm_compare_swap(dsm, &node_of(dsm, name)->next, FREE | name, 0, dsm->me);
+    bool is_mine = next == (FREE | name);
+    *kept_at(dsm->syncs, dsm->syncs->objects[index_of(name)]) = 0;
+    if (is_mine)
+        dsm->syncs->states[index_of(name)] = NODE_QUEUED;
+    else
+        leave(dsm->syncs, name, next);
+    return is_mine;
+}
+
+/* The holder releases the lock, and keeps it if nobody waits. Returns the node that waits, or 0. */
+static uint64_t keep_or_free(struct quoit_dsm *dsm, uint64_t name)
+{
+    struct quoit_dsm_syncs *syncs = dsm->syncs;
+    uint64_t next = quoit_dsm_compare_swap(dsm, &node_of(dsm, name)->next, 0, FREE | name, dsm->me);
+    if (next != 0) {
+        free_node(syncs, name);
+        return next;
+    }
+    uint64_t *kept = kept_at(syncs, syncs->objects[index_of(name)]), before = *kept;
+    if (before != 0) /* taken by others before this node got it */
+        leave(syncs, before, quoit_dsm_fetch(dsm, &node_of(dsm, before)->next, dsm->me));
+    *kept = name;
+    syncs->states[index_of(name)] = NODE_KEEPING;
+    return 0;
+}
+
+/* The lock that the node keeps goes back to the word at its home, if nobody queues for it. */
+static void give_back(struct quoit_dsm *dsm, uint64_t name)
+{
+    struct quoit_dsm_object object = dsm->syncs->objects[index_of(name)];
+    if (!take_back(dsm, name))
+        return;
+    if (quoit_dsm_compare_swap(dsm, lock_word(dsm, object), HELD | name, (uint64_t)dsm->me + 1, object.pe) ==
+        (HELD | name)) {
+        free_node(dsm->syncs, name);
+        return;
+    }
+    uint64_t next = keep_or_free(dsm, name);
+    if (next != 0)
+        pass_on(dsm, next);
+}
+
+/* Frees some of the nodes that keep locks or have left them. */
+static void reclaim(struct quoit_dsm *dsm)
+{
+    struct quoit_dsm_syncs *syncs = dsm->syncs;
+    for (uint32_t i = 0; i < NODE_COUNT && syncs->free_count < RECLAIMED; i++) {
+        uint32_t index = syncs->reclaimed_to;
+        uint64_t name = name_of(dsm, index);
+        syncs->reclaimed_to = (index + 1) % NODE_COUNT;
+        if (syncs->states[index] == NODE_KEEPING)
+            give_back(dsm, name);
+        else if (syncs->states[index] == NODE_LEAVING)
+            leave(syncs, name, quoit_dsm_fetch(dsm, &node_of(dsm, name)->next, dsm->me));
+    }
+}
+
+static uint64_t take_node(struct quoit_dsm *dsm, uint64_t kind)
+{
+    struct quoit_dsm_syncs *syncs = dsm->syncs;
+    pthread_mutex_lock(&syncs->lock);
+    if (syncs->free_count == 0)
+        reclaim(dsm);
+    if (syncs->free_count == 0)
+        quoit_dsm_wrong(
+            "the threads of this PE hold or wait for %d locks and other objects at once, which is the limit",
+            NODE_COUNT);
+    uint32_t index = syncs->free[--syncs->free_count];
+    syncs->use_counts[index]++;
+    syncs->states[index] = NODE_QUEUED;
+    uint64_t name = name_of(dsm, index);
+    pthread_mutex_unlock(&syncs->lock);
+    __atomic_store_n(&syncs->nodes[index].next, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&syncs->nodes[index].flag, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&syncs->nodes[index].kind, kind, __ATOMIC_RELEASE);
+    return name;
+}
+
+/* Locks */
+
 static void remember_held(struct quoit_dsm *dsm, struct quoit_dsm_object object, uint64_t name)
 {
     struct quoit_dsm_syncs *syncs = dsm->syncs;
     pthread_mutex_lock(&syncs->lock);
-    syncs->held_by[(uint32_t)name - 1] = object;
-    syncs->held[syncs->held_count++] = (uint32_t)name - 1;
+    syncs->objects[index_of(name)] = object;
+    syncs->held[syncs->held_count++] = index_of(name);
     pthread_mutex_unlock(&syncs->lock);
 }
 
@@ -234,7 +352,7 @@ static uint64_t forget_held(struct quoit_dsm *dsm, struct quoit_dsm_object objec
     pthread_mutex_lock(&syncs->lock);
     for (uint32_t i = syncs->held_count; i-- > 0 && name == 0;) {
         uint32_t index = syncs->held[i];
-        if (syncs->held_by[index].pe == object.pe && syncs->held_by[index].index == object.index) {
+        if (syncs->objects[index].pe == object.pe && syncs->objects[index].index == object.index) {
             syncs->held[i] = syncs->held[--syncs->held_count];
             name = name_of(dsm, index);
         }
@@ -243,33 +361,74 @@ static uint64_t forget_held(struct quoit_dsm *dsm, struct quoit_dsm_object objec
     return name;
 }
 
+/* The node by which this PE takes the lock that it has kept; 0: it has not. */
+static uint64_t take_kept(struct quoit_dsm *dsm, struct quoit_dsm_object object)
+{
+    struct quoit_dsm_syncs *syncs = dsm->syncs;
+    pthread_mutex_lock(&syncs->lock);
+    uint64_t name = *kept_at(syncs, object);
+    if (name != 0 && !take_back(dsm, name))
+        name = 0;
+    pthread_mutex_unlock(&syncs->lock);
+    return name;
+}
+
+/* Joins the queue behind its node `last`, and waits for the lock. Returns PE + 1 of who released it. A try that took
+ * the lock after `last` released it is in between. */
+static uint64_t queue_behind(struct quoit_dsm *dsm, uint64_t last, uint64_t name)
+{
+    uint64_t next = CLAIMED | last;
+    while (next & CLAIMED) {
+        last = next & ~CLAIMED;
+        next = quoit_dsm_swap(dsm, &node_of(dsm, last)->next, name, pe_of(last));
+    }
+    return next == 0 ? quoit_dsm_wait_not(dsm, &node_of(dsm, name)->flag, 0) : (uint64_t)pe_of(last) + 1;
+}
+
 void quoit_dsm_object_lock(struct quoit_dsm *dsm, struct quoit_dsm_object object)
 {
     uint64_t since = quoit_dsm_span_begin(dsm), inner = quoit_dsm_inner_ns(dsm);
-    uint64_t name = take_node(dsm, 0);
-    uint64_t before = quoit_dsm_swap(dsm, lock_word(dsm, object), HELD | name, object.pe);
-    if (before & HELD) {
-        quoit_dsm_set(dsm, &node_of(dsm, before)->next, name, pe_of(before));
-        before = quoit_dsm_wait_not(dsm, &node_of(dsm, name)->flag, 0);
+    uint64_t name = take_kept(dsm, object);
+    if (name == 0) {
+        name = take_node(dsm, 0);
+        uint64_t before = quoit_dsm_swap(dsm, lock_word(dsm, object), HELD | name, object.pe);
+        if (before & HELD)
+            before = queue_behind(dsm, before & ~HELD, name);
+        if (before != 0)
+            acquire_from(dsm, (int)before - 1);
     }
-    if (before != 0)
-        acquire_from(dsm, (int)before - 1);
     remember_held(dsm, object, name);
     quoit_dsm_span_end(dsm, QUOIT_DSM_LOCKING, since + (quoit_dsm_inner_ns(dsm) - inner));
 }
 
+/* Takes a lock that `last`, the last node of its queue, has released and kept. A node that joined the queue meanwhile
+ * comes behind `name`. */
+static bool claim(struct quoit_dsm *dsm, struct quoit_dsm_object object, uint64_t last, uint64_t name)
+{
+    uint64_t *next = &node_of(dsm, last)->next;
+    if (quoit_dsm_compare_swap(dsm, next, FREE | last, CLAIMED | name, pe_of(last)) != (FREE | last))
+        return false;
+    if (quoit_dsm_compare_swap(dsm, lock_word(dsm, object), HELD | last, HELD | name, object.pe) == (HELD | last))
+        quoit_dsm_set(dsm, next, name, pe_of(last));
+    return true;
+}
+
 bool quoit_dsm_object_try(struct quoit_dsm *dsm, struct quoit_dsm_object object)
 {
-    uint64_t before = quoit_dsm_fetch(dsm, lock_word(dsm, object), object.pe);
-    if (before & HELD)
-        return false;
-    uint64_t name = take_node(dsm, 0);
-    if (quoit_dsm_compare_swap(dsm, lock_word(dsm, object), before, HELD | name, object.pe) != before) {
-        give_node(dsm, name);
-        return false;
+    uint64_t name = take_kept(dsm, object);
+    if (name == 0) {
+        uint64_t before = quoit_dsm_fetch(dsm, lock_word(dsm, object), object.pe), last = before & ~HELD;
+        name = take_node(dsm, 0);
+        bool is_mine = before & HELD ? claim(dsm, object, last, name)
+                                     : quoit_dsm_compare_swap(dsm, lock_word(dsm, object), before, HELD | name,
+                                                              object.pe) == before;
+        if (!is_mine) {
+            give_node(dsm, name);
+            return false;
+        }
+        if (before != 0)
+            acquire_from(dsm, before & HELD ? pe_of(last) : (int)before - 1);
     }
-    if (before != 0)
-        acquire_from(dsm, (int)before - 1);
     remember_held(dsm, object, name);
     return true;
 }
@@ -280,13 +439,11 @@ bool quoit_dsm_object_unlock(struct quoit_dsm *dsm, struct quoit_dsm_object obje
     if (name == 0)
         return false;
     release(dsm);
-    uint64_t *next_word = &node_of(dsm, name)->next, mine = (uint64_t)dsm->me + 1;
-    uint64_t next = __atomic_load_n(next_word, __ATOMIC_ACQUIRE);
-    if (next == 0 && quoit_dsm_compare_swap(dsm, lock_word(dsm, object), HELD | name, mine, object.pe) != (HELD | name))
-        next = quoit_dsm_wait_not(dsm, next_word, 0);
+    pthread_mutex_lock(&dsm->syncs->lock);
+    uint64_t next = keep_or_free(dsm, name);
+    pthread_mutex_unlock(&dsm->syncs->lock);
     if (next != 0)
-        quoit_dsm_set(dsm, &node_of(dsm, next)->flag, mine, pe_of(next));
-    give_node(dsm, name);
+        pass_on(dsm, next);
     return true;
 }
 
@@ -396,7 +553,7 @@ bool quoit_dsm_waiter_wait(struct quoit_dsm *dsm, uint64_t waiter, uint64_t dead
 void quoit_dsm_waiter_wake(struct quoit_dsm *dsm, uint64_t waiter)
 {
     if (waiter != 0)
-        quoit_dsm_set(dsm, &node_of(dsm, waiter)->flag, (uint64_t)dsm->me + 1, pe_of(waiter));
+        pass_on(dsm, waiter);
 }
 
 /* A woken waiter frees its node, so the next is read before. */
@@ -416,6 +573,13 @@ void quoit_dsm_waiter_free(struct quoit_dsm *dsm, uint64_t waiter)
 
 /* Checkpoints */
 
+/* Not if it is only kept. */
+static bool is_held(struct quoit_dsm *dsm, const struct row *row)
+{
+    uint64_t last = row->lock & ~HELD;
+    return (row->lock & HELD) && quoit_dsm_fetch(dsm, &node_of(dsm, last)->next, pe_of(last)) != (FREE | last);
+}
+
 int quoit_dsm_syncs_save(struct quoit_dsm *dsm, struct quoit_dsm_saved **saved_out, uint64_t *count_out)
 {
     uint64_t rows = dsm->options.values[QUOIT_DSM_SYNCS], count = 0;
@@ -424,7 +588,7 @@ int quoit_dsm_syncs_save(struct quoit_dsm *dsm, struct quoit_dsm_saved **saved_o
         return ENOMEM;
     for (uint64_t i = 0; i < rows; i++) {
         const struct row *row = &dsm->syncs->rows[i];
-        if ((row->lock & HELD) || row->monitor.inside != 0 || row->monitor.head != 0) {
+        if (row->monitor.inside != 0 || row->monitor.head != 0 || is_held(dsm, row)) {
             free(saved);
             return EBUSY;
         }

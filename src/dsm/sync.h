@@ -5,9 +5,12 @@
  * address hashes, claimed by compare-and-swap of the address. So an object needs no initialisation, the bytes at its
  * address may be copied or cleared, and diffs do not contain its state.
  *
- * Locks are MCS queues. The lock word names the last node of the queue or, when the lock is free, the last releaser.
- * Each waiter sleeps on a word of its own PE until its predecessor writes who released. The acquirer then applies that
- * PE's notices. */
+ * Locks are MCS queues. The lock word names the last node of the queue or, at first and when a PE needs its nodes for
+ * other locks, the last releaser. Each waiter sleeps on a word of its own PE until its predecessor writes who released. The
+ * acquirer then applies that PE's notices.
+ *
+ * A PE that releases a lock for which nobody waits keeps it: its node stays the last of the queue, and says that it is
+ * free. The PE takes the lock again without a message; another PE takes it as it joins the queue. */
 #ifndef QUOIT_DSM_SYNC_H
 #define QUOIT_DSM_SYNC_H
 
@@ -15,6 +18,7 @@
 
 /* Where the state of an object is. */
 struct quoit_dsm_object {
+    uint64_t address; /* the same on all PEs */
     int pe;
     uint32_t index;
 };

@@ -372,6 +372,46 @@ static void trying(uint64_t n)
         dsm_unlock(&S->a);
 }
 
+/* Few locks, taken by each way at random, by one PE several times in a row or by several at once. A counter and its
+ * copy in another page say whether a holder was alone and saw what the one before it wrote. */
+static void ways(uint64_t n)
+{
+    enum { LOCKS = 3, STEPS_OF_WAYS = 40 };
+    static uint64_t state;
+    uint64_t taken[LOCKS] = {0};
+    if (test.me == part(0))
+        memset(&S->x, 0, sizeof S->x), memset(&S->y, 0, sizeof S->y), memset(&S->z, 0, sizeof S->z);
+    dsm_barrier_all();
+    for (int i = 0; i < STEPS_OF_WAYS; i++) {
+        state = state * 6364136223846793005u + 1442695040888963407u + n + (uint64_t)test.me;
+        uint64_t at = (state >> 33) % 7 % LOCKS, way = (state >> 40) % 4; /* one lock more often than the others */
+        dsm_lock_t *lock = &S->locks[at];
+        if (way == 0 && dsm_trylock(lock) != 0)
+            continue;
+        if (way == 1 && dsm_timedlock(lock, (state >> 50) % 200000) != 0)
+            continue;
+        if (way > 1)
+            dsm_lock(lock);
+        uint64_t count = S->x.words[at];
+        check(S->y.words[at], count, "the copy of a counter");
+        S->x.words[at] = count + 1;
+        if (way == 3)
+            nanosleep(&(struct timespec){0, 1000}, NULL);
+        S->y.words[at] = count + 1;
+        dsm_unlock(lock);
+        taken[at]++;
+    }
+    for (int at = 0; at < LOCKS; at++)
+        S->z.words[test.me * LOCKS + at] = taken[at];
+    dsm_barrier_all();
+    for (int at = 0; at < LOCKS; at++) {
+        uint64_t sum = 0;
+        for (int pe = 0; pe < test.pe_count; pe++)
+            sum += S->z.words[pe * LOCKS + at];
+        check(S->x.words[at], sum, "the counter of a lock");
+    }
+}
+
 /* A buffer of one element, with two semaphores. */
 static void semaphores(uint64_t n)
 {
@@ -763,6 +803,7 @@ static const struct {
     {"many_locks", many_locks},
     {"all_locks", all_locks},
     {"trying", trying},
+    {"ways", ways},
     {"semaphores", semaphores},
     {"readers", readers},
     {"once", once},

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The models of the ring's flow control, of its failover, of direct puts, of users of a link and of barriers, searched by spin.
+"""The models of the ring's flow control, its failover, direct puts, users of a link, barriers and locks, searched by spin.
 
 Aim: no order of events stops the ring, loses a credit or overwrites a slot, or executes a request or lands a put twice
-or never when links fail, or lets a host out of a barrier too early or never; and a protocol with one rule broken does so.
+or never when links fail, lets a host out of a barrier too early or never, or gives a lock to two PEs or none; and a protocol with one rule broken does so.
 Method: each run below is one of the models with its own sizes. spin generates a verifier that visits every state
 (exhaustively: no bit-state hashing). A run that must pass must also have completed its search; the run without
 reductions must have reached every statement of the model. A variant must fail with the error that its broken rule
@@ -14,7 +14,8 @@ is an acceptance cycle, whatever is on it. spin finds such a cycle, without fair
 path that it follows, and stores no state twice. These searches check all that the others do.
 
 Use: check.py [--long] [--model NAME] [--only WORD]   the runs; --long: also those of many minutes; --model: of ring,
-                                                      failover, direct, lanes, shared or barrier; --only: whose name has WORD
+                                                      failover, direct, lanes, shared, barrier or lock; --only: whose name
+                                                      has WORD
      check.py --show NAME                             the steps of the counterexample of a variant
 Exit status: 0 all results as expected, 1 not, 77 spin is not installed.
 """
@@ -137,6 +138,20 @@ class Barrier(Run):
         return True  # with one host more or less a branch is never taken
 
 
+class Lock(Run):
+    model = "lock.pml"
+
+    def __init__(self, name, sizes, options=(), expected=PASS, is_long=False):
+        super().__init__(name, {"PES": 2, "THREADS": 1, "NODES": 2, "OPERATIONS": 2, **sizes}, options, expected, is_long)
+
+    def defines(self):
+        return [f"-D{name}={self.sizes[name]}" for name in ("PES", "THREADS", "NODES", "OPERATIONS")] + \
+               [f"-D{name}" for name in self.options]
+
+    def has_reductions(self):
+        return True  # with one thread a PE some branches are never taken
+
+
 RUNS = [
     Run("two directions", {"DIRECTIONS": 2, "ONE_HOP": 0, "TWO_HOPS": 2, "FETCHES_TWO_HOPS": 0b110, "OUTSTANDING": 2}),
     Run("3 hosts, every step by itself", options=()),
@@ -245,6 +260,15 @@ RUNS = [
     Barrier("barrier: dissemination, FEW_ROUNDS", 5, ("DISSEMINATE", "FEW_ROUNDS"), EARLY),
     Barrier("barrier: NO_BASE", 4, ("ARRIVALS", "NO_BASE"), EARLY),
     Barrier("barrier: NO_FORWARD", 5, ("ARRIVALS", "NO_FORWARD"), STUCK),
+    Lock("lock: 2 PEs", {"OPERATIONS": 4}),
+    Lock("lock: 3 PEs", {"PES": 3}),
+    Lock("lock: PEs of two threads", {"THREADS": 2, "NODES": 3, "OPERATIONS": 1}),
+    Lock("lock: every run ends", {"PES": 3}, expected=ACYCLIC),
+    Lock("lock: NO_USES", {"PES": 3}, ("NO_USES",), STUCK),
+    Lock("lock: NO_CLAIM", {"PES": 3}, ("NO_CLAIM",), STUCK),
+    Lock("lock: GIVE_BACK_FREE", {"OPERATIONS": 3}, ("GIVE_BACK_FREE",), r"assertion violated .*after"),
+    Lock("lock: STORE_FREE", {}, ("STORE_FREE",), STUCK),
+    Lock("long: lock: 2 PEs, more operations", {"OPERATIONS": 6}, is_long=True),
     Barrier("long: barrier: doorbells, 4 hosts", 4, ("DOORBELLS",), is_long=True),
     Barrier("long: barrier: arrivals, 4 hosts", 4, ("ARRIVALS",), barriers=1, is_long=True),
     Barrier("long: barrier: exchange, 5 hosts", 5, ("EXCHANGE",), is_long=True),
@@ -349,6 +373,8 @@ def describe(sizes):
         return f"{sizes['SHARES']} shares {sizes['SLOTS']} slots {sizes['REQUESTS']} requests"
     if "BARRIERS" in sizes:
         return f"{sizes['HOSTS']} hosts {sizes['BARRIERS']} barriers"
+    if "THREADS" in sizes:
+        return f"{sizes['PES']} PEs {sizes['THREADS']} threads {sizes['OPERATIONS']} operations"
     if "OPERATIONS" in sizes:
         return f"{sizes['OPERATIONS']} operations, {sizes['CUTS']} cuts"
     requests = sizes["REQUESTS"] if "REQUESTS" in sizes else f"{sizes['ONE_HOP']}+{sizes['TWO_HOPS']}"
@@ -372,7 +398,7 @@ def show(name):
                     print(f"check.py: {name} has no counterexample")
                     return 1
                 text = command(["./pan", "-r", run.model + ".trail", "-n"], where, 60)[1]
-                for line in re.findall(r"(?:host \d+|PE|the link)\S* [a-z\d].*|^pan:.*", text, re.M):
+                for line in re.findall(r"(?:host \d+|PE(?: \d+)?|the link)\S* [a-z\d].*|^pan:.*", text, re.M):
                     print(line)
                 return 0
     print(f"check.py: no run is named {name}; there are: {', '.join(run.name for run in RUNS)}", file=sys.stderr)
@@ -380,9 +406,9 @@ def show(name):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="search the models of the ring, of direct puts, of shares and of barriers")
+    parser = argparse.ArgumentParser(description="search the models of the ring, direct puts, shares, barriers and locks")
     parser.add_argument("--long", action="store_true", help="also the runs of many minutes")
-    parser.add_argument("--model", default="", choices=["ring", "failover", "direct", "lanes", "shared", "barrier"],
+    parser.add_argument("--model", default="", choices=["ring", "failover", "direct", "lanes", "shared", "barrier", "lock"],
                         help="runs of this model")
     parser.add_argument("--only", default="", metavar="WORD", help="runs whose name has WORD")
     parser.add_argument("--show", metavar="NAME", help="print the steps of the counterexample of a run")

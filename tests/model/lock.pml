@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* lock.pml - a lock of libqdsm, which stays with the PE that released it last.
+ *
+ * Aim: one PE at a time holds the lock, each holder takes the notices of the one that released last, and every PE that
+ * waits gets it. Method: spin visits every state of a few operations of each PE: lock and unlock, try and unlock, and the
+ * return of a kept lock to its home. A step is one operation on a word in symmetric memory, with what the PE does before
+ * the next one. Inlines are named for functions of src/dsm/sync.c. A run may end only when all PEs have completed their operations, and none goes on for ever.
+ *
+ * Sizes (each by -D): PES, THREADS and NODES (of each PE), OPERATIONS (of each thread).
+ * Variants, each of which breaks the lock: NO_USES (a name does not say which use of its node it means), NO_CLAIM (a try
+ *   names itself as the successor of a node whose successor it may not be), GIVE_BACK_FREE (a kept lock is given back without
+ *   being taken first), STORE_FREE (release by a look and a store).
+ */
+#define TOTAL (PES * NODES)
+#ifdef NO_USES
+#define USES 1
+#else
+#define USES 5
+#endif
+/* Names are not 0. */
+#define NAME(node)  (1 + (node) + TOTAL * uses[node])
+#define NODE(name)  (((name) - 1) % TOTAL)
+#define PE_OF(name) (NODE(name) / NODES)
+/* In a lock word: PE + 1 of the last releaser. In next: marks beside a name. */
+#define RELEASED 64
+#define FREE     64
+#define CLAIMED  128
+#define IS_NAME(word) ((word) != 0 && (word) < RELEASED)
+mtype = { UNUSED, QUEUED, KEEPING, LEAVING };
+
+byte lock_word;
+byte next[TOTAL], flag[TOTAL], uses[TOTAL];
+mtype state[TOTAL] = UNUSED;
+byte kept[PES]; /* names */
+byte holder;   /* process */
+byte released; /* PE + 1 */
+
+#define MINE(i) (me * NODES + (i))
+
+inline drop(node)
+{
+    state[node] = UNUSED;
+    next[node] = 0;
+    flag[node] = 0
+}
+
+/* The node's PE sees that another one has taken the lock. */
+inline leave(node, word)
+{
+    if
+    :: word >= CLAIMED -> state[node] = LEAVING
+    :: else -> drop(node)
+    fi
+}
+
+/* The first node that is unused, or one that has left its lock. */
+inline take_node()
+{
+    name = 0;
+    do
+    :: name < NODES && state[MINE(name)] == LEAVING && next[MINE(name)] < CLAIMED -> drop(MINE(name))
+    :: name < NODES && state[MINE(name)] == UNUSED -> break
+    :: else -> name++; assert(name < NODES)
+    od;
+    name = MINE(name);
+    uses[name] = (uses[name] + 1) % USES;
+    state[name] = QUEUED;
+    name = NAME(name)
+}
+
+/* The name is 0 unless this PE keeps the lock and nobody has taken it. */
+inline take_kept()
+{
+    name = kept[me];
+    kept[me] = 0;
+    if
+    :: name == 0
+    :: name != 0 && next[NODE(name)] == FREE + name ->
+        next[NODE(name)] = 0;
+        state[NODE(name)] = QUEUED
+    :: else ->
+        leave(NODE(name), next[NODE(name)]);
+        name = 0
+    fi
+}
+
+/* The notices of PE `from` - 1 are applied; 0: there are none. */
+inline hold(from)
+{
+    assert(holder == 0);
+    assert(from == released);
+    holder = _pid;
+    printf("PE %d holds the lock by node %d\n", me, NODE(name))
+}
+
+inline release()
+{
+    assert(holder == _pid);
+    holder = 0;
+    released = me + 1;
+    printf("PE %d releases the lock\n", me)
+}
+
+inline keep_or_free()
+{
+    if
+    :: after == 0 ->
+        next[NODE(name)] = FREE + name;
+        if
+        :: kept[me] != 0 -> leave(NODE(kept[me]), next[NODE(kept[me])])
+        :: else
+        fi;
+        kept[me] = name;
+        state[NODE(name)] = KEEPING
+    :: else ->
+        assert(IS_NAME(after));
+        drop(NODE(name))
+    fi;
+    name = 0
+}
+
+inline pass_on()
+{
+    if
+    :: after != 0 -> atomic { flag[NODE(after)] = me + 1; after = 0 }
+    :: else
+    fi
+}
+
+inline unlock()
+{
+#ifdef STORE_FREE
+    after = next[NODE(name)];
+    atomic { release(); keep_or_free() }
+#else
+    atomic { release(); after = next[NODE(name)]; keep_or_free() }
+#endif
+    pass_on()
+}
+
+/* One look behind the node in before. before becomes 0 once the PE holds the lock or waits for its flag. */
+inline queue_behind()
+{
+accept_queue:
+    do
+    :: atomic {
+        before != 0 ->
+        after = next[NODE(before)];
+        next[NODE(before)] = name;
+        if
+        :: after >= CLAIMED -> before = after - CLAIMED; after = 0
+        :: after == FREE + before -> hold(PE_OF(before) + 1); before = 0; after = 0; break
+        :: after == 0 -> before = 0
+        :: else -> assert(false)
+        fi
+    }
+    :: atomic { before == 0 && flag[NODE(name)] != 0 -> hold(flag[NODE(name)]); break }
+    od
+}
+
+inline lock()
+{
+    atomic {
+        take_kept();
+        if
+        :: name != 0 -> hold(me + 1)
+        :: else -> take_node()
+        fi
+    }
+    if
+    :: holder != _pid ->
+        atomic {
+            before = lock_word;
+            lock_word = name;
+            if
+            :: !IS_NAME(before) -> hold((before & (RELEASED - 1))); before = 0
+            :: else
+            fi
+        }
+        if
+        :: before != 0 -> queue_behind()
+        :: else
+        fi
+    :: else
+    fi
+}
+
+/* The name becomes 0 if the lock is not free. */
+inline claim()
+{
+    atomic {
+        if
+        :: next[NODE(before)] == FREE + before ->
+#ifdef NO_CLAIM
+            next[NODE(before)] = name;
+#else
+            next[NODE(before)] = CLAIMED + name;
+#endif
+            hold(PE_OF(before) + 1)
+        :: else ->
+            drop(NODE(name));
+            name = 0;
+            before = 0
+        fi
+    }
+    if
+    :: name != 0 ->
+        atomic {
+            if
+            :: lock_word == before -> lock_word = name
+            :: else -> before = 0
+            fi
+        }
+#ifndef NO_CLAIM
+        if
+        :: before != 0 -> next[NODE(before)] = name
+        :: else
+        fi;
+#endif
+        before = 0
+    :: else
+    fi
+}
+
+inline try()
+{
+    atomic {
+        take_kept();
+        if
+        :: name != 0 -> hold(me + 1)
+        :: else
+        fi
+    }
+    if
+    :: name == 0 ->
+        atomic { before = lock_word; take_node() }
+        if
+        :: IS_NAME(before) -> claim()
+        :: else ->
+            atomic {
+                if
+                :: lock_word == before -> lock_word = name; hold((before & (RELEASED - 1)))
+                :: else ->
+                    drop(NODE(name));
+                    name = 0
+                fi;
+                before = 0
+            }
+        fi
+    :: else
+    fi;
+    if
+    :: name != 0 -> unlock()
+    :: else
+    fi
+}
+
+inline give_back()
+{
+#ifdef GIVE_BACK_FREE
+    atomic {
+        name = kept[me];
+        if
+        :: name != 0 && next[NODE(name)] == FREE + name && lock_word == name ->
+            lock_word = RELEASED + me + 1;
+            kept[me] = 0;
+            state[NODE(name)] = UNUSED
+        :: else
+        fi;
+        name = 0
+    }
+#else
+    atomic { take_kept() }
+    if
+    :: name != 0 ->
+        atomic {
+            if
+            :: lock_word == name ->
+                lock_word = RELEASED + me + 1;
+                drop(NODE(name));
+                name = 0
+            :: else
+            fi
+        }
+    :: else
+    fi;
+    if
+    :: name != 0 ->
+        atomic { after = next[NODE(name)]; keep_or_free() }
+        pass_on()
+    :: else
+    fi
+#endif
+}
+
+proctype Thread(byte me)
+{
+    byte name, before, after, operations;
+accept:
+    do
+    :: operations < OPERATIONS ->
+        operations++;
+        if
+        :: lock(); unlock()
+        :: try()
+        :: give_back()
+        fi
+    :: atomic { operations == OPERATIONS -> break }
+    od
+}
+
+init
+{
+    byte k;
+    atomic {
+        for (k : 0 .. PES * THREADS - 1) {
+            run Thread(k / THREADS)
+        }
+        k = 0
+    }
+}
