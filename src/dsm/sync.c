@@ -16,7 +16,7 @@
 #define USE_BITS   30
 #define NODE_COUNT ((1u << INDEX_BITS) - 1)
 #define HELD       (1ull << 63) /* in a lock word: the rest names the last node of its queue */
-#define FREE       (1ull << 62) /* in next, with the node's own name: released, and kept by its PE */
+#define FREE       (1ull << 62) /* in next, with the node's own name: released, and retained by its PE */
 #define CLAIMED    (1ull << 61) /* in next, with the successor: it may not be the last node of the queue */
 #define MARKS      (HELD | FREE | CLAIMED)
 #define RECLAIMED  64 /* nodes, at once */
@@ -40,14 +40,14 @@ struct node {
 struct cached {
     uint64_t address;
     struct quoit_dsm_object object;
-    uint64_t kept; /* the node by which this PE has released the lock and keeps it; 0: none */
+    uint64_t retained; /* the node by which this PE has released the lock and retains it; 0: none */
 };
 
 enum node_state {
     NODE_UNUSED,
     NODE_QUEUED,  /* waits for a lock or holds it, or is a waiter of a monitor */
-    NODE_KEEPING, /* keeps a lock, if no other PE has taken that */
-    NODE_LEAVING, /* its lock was claimed: it is unused once CLAIMED has gone from next */
+    NODE_RETAINS, /* retains a lock, if no other PE has taken that */
+    NODE_LEAVES,  /* its lock was claimed: it is unused once CLAIMED has gone from next */
 };
 
 struct quoit_dsm_syncs {
@@ -56,10 +56,10 @@ struct quoit_dsm_syncs {
     pthread_mutex_t lock;
     uint32_t free[NODE_COUNT];
     uint32_t free_count;
-    uint32_t reclaimed_to; /* where the search for nodes that keep locks goes on */
+    uint32_t reclaimed_to; /* where the search for nodes that retain locks goes on */
     uint8_t states[NODE_COUNT];
     uint32_t use_counts[NODE_COUNT];
-    struct quoit_dsm_object objects[NODE_COUNT]; /* the lock that a node holds or keeps */
+    struct quoit_dsm_object objects[NODE_COUNT]; /* the lock that a node holds or retains */
     uint32_t held[NODE_COUNT];                   /* nodes that hold a lock */
     uint32_t held_count;
     struct cached *cache; /* open addressing, a power of two, less than half full */
@@ -230,33 +230,33 @@ static void pass_on(struct quoit_dsm *dsm, uint64_t next)
     quoit_dsm_set(dsm, &node_of(dsm, next)->flag, (uint64_t)dsm->me + 1, pe_of(next));
 }
 
-/* Locks that are kept: under the lock of the table. */
+/* Locks that are retained: under the lock of the table. */
 
 static uint64_t *lock_word(const struct quoit_dsm *dsm, struct quoit_dsm_object object)
 {
     return &dsm->syncs->rows[object.index].lock;
 }
 
-static uint64_t *kept_at(struct quoit_dsm_syncs *syncs, struct quoit_dsm_object object)
+static uint64_t *retained_at(struct quoit_dsm_syncs *syncs, struct quoit_dsm_object object)
 {
-    return &cached_at(syncs, object.address)->kept;
+    return &cached_at(syncs, object.address)->retained;
 }
 
-/* Another PE has taken the lock that the node kept. */
+/* Another PE has taken the lock that the node retained. */
 static void leave(struct quoit_dsm_syncs *syncs, uint64_t name, uint64_t next)
 {
     if (next & CLAIMED)
-        syncs->states[index_of(name)] = NODE_LEAVING;
+        syncs->states[index_of(name)] = NODE_LEAVES;
     else
         free_node(syncs, name);
 }
 
-/* Takes a lock that the node keeps, without a message. False: another PE has taken it. */
+/* Takes a lock that the node retains, without a message. False: another PE has taken it. */
 static bool take_back(struct quoit_dsm *dsm, uint64_t name)
 {
     uint64_t next = quoit_dsm_compare_swap(dsm, &node_of(dsm, name)->next, FREE | name, 0, dsm->me);
     bool is_mine = next == (FREE | name);
-    *kept_at(dsm->syncs, dsm->syncs->objects[index_of(name)]) = 0;
+    *retained_at(dsm->syncs, dsm->syncs->objects[index_of(name)]) = 0;
     if (is_mine)
         dsm->syncs->states[index_of(name)] = NODE_QUEUED;
     else
@@ -264,8 +264,8 @@ static bool take_back(struct quoit_dsm *dsm, uint64_t name)
     return is_mine;
 }
 
-/* The holder releases the lock, and keeps it if nobody waits. Returns the node that waits, or 0. */
-static uint64_t keep_or_free(struct quoit_dsm *dsm, uint64_t name)
+/* The holder releases the lock, and retains it if nobody waits. Returns the node that waits, or 0. */
+static uint64_t retain_or_free(struct quoit_dsm *dsm, uint64_t name)
 {
     struct quoit_dsm_syncs *syncs = dsm->syncs;
     uint64_t next = quoit_dsm_compare_swap(dsm, &node_of(dsm, name)->next, 0, FREE | name, dsm->me);
@@ -273,15 +273,15 @@ static uint64_t keep_or_free(struct quoit_dsm *dsm, uint64_t name)
         free_node(syncs, name);
         return next;
     }
-    uint64_t *kept = kept_at(syncs, syncs->objects[index_of(name)]), before = *kept;
+    uint64_t *retained = retained_at(syncs, syncs->objects[index_of(name)]), before = *retained;
     if (before != 0) /* taken by others before this node got it */
         leave(syncs, before, quoit_dsm_fetch(dsm, &node_of(dsm, before)->next, dsm->me));
-    *kept = name;
-    syncs->states[index_of(name)] = NODE_KEEPING;
+    *retained = name;
+    syncs->states[index_of(name)] = NODE_RETAINS;
     return 0;
 }
 
-/* The lock that the node keeps goes back to the word at its home, if nobody queues for it. */
+/* The lock that the node retains goes back to the word at its home, if nobody queues for it. */
 static void give_back(struct quoit_dsm *dsm, uint64_t name)
 {
     struct quoit_dsm_object object = dsm->syncs->objects[index_of(name)];
@@ -292,12 +292,12 @@ static void give_back(struct quoit_dsm *dsm, uint64_t name)
         free_node(dsm->syncs, name);
         return;
     }
-    uint64_t next = keep_or_free(dsm, name);
+    uint64_t next = retain_or_free(dsm, name);
     if (next != 0)
         pass_on(dsm, next);
 }
 
-/* Frees some of the nodes that keep locks or have left them. */
+/* Frees some of the nodes that retain locks or have left them. */
 static void reclaim(struct quoit_dsm *dsm)
 {
     struct quoit_dsm_syncs *syncs = dsm->syncs;
@@ -305,9 +305,9 @@ static void reclaim(struct quoit_dsm *dsm)
         uint32_t index = syncs->reclaimed_to;
         uint64_t name = name_of(dsm, index);
         syncs->reclaimed_to = (index + 1) % NODE_COUNT;
-        if (syncs->states[index] == NODE_KEEPING)
+        if (syncs->states[index] == NODE_RETAINS)
             give_back(dsm, name);
-        else if (syncs->states[index] == NODE_LEAVING)
+        else if (syncs->states[index] == NODE_LEAVES)
             leave(syncs, name, quoit_dsm_fetch(dsm, &node_of(dsm, name)->next, dsm->me));
     }
 }
@@ -361,12 +361,12 @@ static uint64_t forget_held(struct quoit_dsm *dsm, struct quoit_dsm_object objec
     return name;
 }
 
-/* The node by which this PE takes the lock that it has kept; 0: it has not. */
-static uint64_t take_kept(struct quoit_dsm *dsm, struct quoit_dsm_object object)
+/* The node by which this PE takes the lock that it has retained; 0: it has not. */
+static uint64_t take_retained(struct quoit_dsm *dsm, struct quoit_dsm_object object)
 {
     struct quoit_dsm_syncs *syncs = dsm->syncs;
     pthread_mutex_lock(&syncs->lock);
-    uint64_t name = *kept_at(syncs, object);
+    uint64_t name = *retained_at(syncs, object);
     if (name != 0 && !take_back(dsm, name))
         name = 0;
     pthread_mutex_unlock(&syncs->lock);
@@ -388,7 +388,7 @@ static uint64_t queue_behind(struct quoit_dsm *dsm, uint64_t last, uint64_t name
 void quoit_dsm_object_lock(struct quoit_dsm *dsm, struct quoit_dsm_object object)
 {
     uint64_t since = quoit_dsm_span_begin(dsm), inner = quoit_dsm_inner_ns(dsm);
-    uint64_t name = take_kept(dsm, object);
+    uint64_t name = take_retained(dsm, object);
     if (name == 0) {
         name = take_node(dsm, 0);
         uint64_t before = quoit_dsm_swap(dsm, lock_word(dsm, object), HELD | name, object.pe);
@@ -401,8 +401,8 @@ void quoit_dsm_object_lock(struct quoit_dsm *dsm, struct quoit_dsm_object object
     quoit_dsm_span_end(dsm, QUOIT_DSM_LOCKING, since + (quoit_dsm_inner_ns(dsm) - inner));
 }
 
-/* Takes a lock that `last`, the last node of its queue, has released and kept. A node that joined the queue meanwhile
- * comes behind `name`. */
+/* Takes a lock that `last`, the last node of its queue, has released and retained. A node that joined the queue
+ * meanwhile comes behind `name`. */
 static bool claim(struct quoit_dsm *dsm, struct quoit_dsm_object object, uint64_t last, uint64_t name)
 {
     uint64_t *next = &node_of(dsm, last)->next;
@@ -415,7 +415,7 @@ static bool claim(struct quoit_dsm *dsm, struct quoit_dsm_object object, uint64_
 
 bool quoit_dsm_object_try(struct quoit_dsm *dsm, struct quoit_dsm_object object)
 {
-    uint64_t name = take_kept(dsm, object);
+    uint64_t name = take_retained(dsm, object);
     if (name == 0) {
         uint64_t before = quoit_dsm_fetch(dsm, lock_word(dsm, object), object.pe), last = before & ~HELD;
         name = take_node(dsm, 0);
@@ -440,7 +440,7 @@ bool quoit_dsm_object_unlock(struct quoit_dsm *dsm, struct quoit_dsm_object obje
         return false;
     release(dsm);
     pthread_mutex_lock(&dsm->syncs->lock);
-    uint64_t next = keep_or_free(dsm, name);
+    uint64_t next = retain_or_free(dsm, name);
     pthread_mutex_unlock(&dsm->syncs->lock);
     if (next != 0)
         pass_on(dsm, next);
@@ -573,7 +573,7 @@ void quoit_dsm_waiter_free(struct quoit_dsm *dsm, uint64_t waiter)
 
 /* Checkpoints */
 
-/* Not if it is only kept. */
+/* Not if it is only retained. */
 static bool is_held(struct quoit_dsm *dsm, const struct row *row)
 {
     uint64_t last = row->lock & ~HELD;

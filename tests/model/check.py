@@ -263,7 +263,7 @@ RUNS = [
     Lock("lock: 2 PEs", {"OPERATIONS": 4}),
     Lock("lock: 3 PEs", {"PES": 3}),
     Lock("lock: PEs of two threads", {"THREADS": 2, "NODES": 3, "OPERATIONS": 1}),
-    Lock("lock: every run ends", {"PES": 3}, expected=ACYCLIC),
+    Lock("lock: every run ends", {"OPERATIONS": 3}, expected=ACYCLIC),
     Lock("lock: NO_USES", {"PES": 3}, ("NO_USES",), STUCK),
     Lock("lock: NO_CLAIM", {"PES": 3}, ("NO_CLAIM",), STUCK),
     Lock("lock: GIVE_BACK_FREE", {"OPERATIONS": 3}, ("GIVE_BACK_FREE",), r"assertion violated .*after"),

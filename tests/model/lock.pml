@@ -3,12 +3,12 @@
  *
  * Aim: one PE at a time holds the lock, each holder takes the notices of the one that released last, and every PE that
  * waits gets it. Method: spin visits every state of a few operations of each PE: lock and unlock, try and unlock, and the
- * return of a kept lock to its home. A step is one operation on a word in symmetric memory, with what the PE does before
+ * return of a retained lock to its home. A step is one operation on a word in symmetric memory, with what the PE does before
  * the next one. Inlines are named for functions of src/dsm/sync.c. A run may end only when all PEs have completed their operations, and none goes on for ever.
  *
  * Sizes (each by -D): PES, THREADS and NODES (of each PE), OPERATIONS (of each thread).
  * Variants, each of which breaks the lock: NO_USES (a name does not say which use of its node it means), NO_CLAIM (a try
- *   names itself as the successor of a node whose successor it may not be), GIVE_BACK_FREE (a kept lock is given back without
+ *   names itself as the successor of a node whose successor it may not be), GIVE_BACK_FREE (a retained lock is given back without
  *   being taken first), STORE_FREE (release by a look and a store).
  */
 #define TOTAL (PES * NODES)
@@ -26,12 +26,12 @@
 #define FREE     64
 #define CLAIMED  128
 #define IS_NAME(word) ((word) != 0 && (word) < RELEASED)
-mtype = { UNUSED, QUEUED, KEEPING, LEAVING };
+mtype = { UNUSED, QUEUED, RETAINS, LEAVES };
 
 byte lock_word;
 byte next[TOTAL], flag[TOTAL], uses[TOTAL];
 mtype state[TOTAL] = UNUSED;
-byte kept[PES]; /* names */
+byte retained[PES]; /* names */
 byte holder;   /* process */
 byte released; /* PE + 1 */
 
@@ -48,7 +48,7 @@ inline drop(node)
 inline leave(node, word)
 {
     if
-    :: word >= CLAIMED -> state[node] = LEAVING
+    :: word >= CLAIMED -> state[node] = LEAVES
     :: else -> drop(node)
     fi
 }
@@ -58,7 +58,7 @@ inline take_node()
 {
     name = 0;
     do
-    :: name < NODES && state[MINE(name)] == LEAVING && next[MINE(name)] < CLAIMED -> drop(MINE(name))
+    :: name < NODES && state[MINE(name)] == LEAVES && next[MINE(name)] < CLAIMED -> drop(MINE(name))
     :: name < NODES && state[MINE(name)] == UNUSED -> break
     :: else -> name++; assert(name < NODES)
     od;
@@ -69,10 +69,10 @@ inline take_node()
 }
 
 /* The name is 0 unless this PE keeps the lock and nobody has taken it. */
-inline take_kept()
+inline take_retained()
 {
-    name = kept[me];
-    kept[me] = 0;
+    name = retained[me];
+    retained[me] = 0;
     if
     :: name == 0
     :: name != 0 && next[NODE(name)] == FREE + name ->
@@ -101,17 +101,17 @@ inline release()
     printf("PE %d releases the lock\n", me)
 }
 
-inline keep_or_free()
+inline retain_or_free()
 {
     if
     :: after == 0 ->
         next[NODE(name)] = FREE + name;
         if
-        :: kept[me] != 0 -> leave(NODE(kept[me]), next[NODE(kept[me])])
+        :: retained[me] != 0 -> leave(NODE(retained[me]), next[NODE(retained[me])])
         :: else
         fi;
-        kept[me] = name;
-        state[NODE(name)] = KEEPING
+        retained[me] = name;
+        state[NODE(name)] = RETAINS
     :: else ->
         assert(IS_NAME(after));
         drop(NODE(name))
@@ -131,9 +131,9 @@ inline unlock()
 {
 #ifdef STORE_FREE
     after = next[NODE(name)];
-    atomic { release(); keep_or_free() }
+    atomic { release(); retain_or_free() }
 #else
-    atomic { release(); after = next[NODE(name)]; keep_or_free() }
+    atomic { release(); after = next[NODE(name)]; retain_or_free() }
 #endif
     pass_on()
 }
@@ -161,7 +161,7 @@ accept_queue:
 inline lock()
 {
     atomic {
-        take_kept();
+        take_retained();
         if
         :: name != 0 -> hold(me + 1)
         :: else -> take_node()
@@ -225,7 +225,7 @@ inline claim()
 inline try()
 {
     atomic {
-        take_kept();
+        take_retained();
         if
         :: name != 0 -> hold(me + 1)
         :: else
@@ -259,18 +259,18 @@ inline give_back()
 {
 #ifdef GIVE_BACK_FREE
     atomic {
-        name = kept[me];
+        name = retained[me];
         if
         :: name != 0 && next[NODE(name)] == FREE + name && lock_word == name ->
             lock_word = RELEASED + me + 1;
-            kept[me] = 0;
+            retained[me] = 0;
             state[NODE(name)] = UNUSED
         :: else
         fi;
         name = 0
     }
 #else
-    atomic { take_kept() }
+    atomic { take_retained() }
     if
     :: name != 0 ->
         atomic {
@@ -286,7 +286,7 @@ inline give_back()
     fi;
     if
     :: name != 0 ->
-        atomic { after = next[NODE(name)]; keep_or_free() }
+        atomic { after = next[NODE(name)]; retain_or_free() }
         pass_on()
     :: else
     fi
