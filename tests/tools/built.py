@@ -15,6 +15,11 @@ def with_compilers(row):
                   "__doc__": row.__doc__, "__module__": __name__}) for compiler, package in (GCC, CLANG)]
 
 
+def sanitizing(kind, *more):
+    """The flags of a program with a sanitizer."""
+    return ("-g", "-O1", f"-fsanitize={kind}", *more)
+
+
 class Sanitizer(Row):
     """What is found ends the job with the status of the sanitizer, and is the only report."""
     REPORT = ""
@@ -25,7 +30,7 @@ class Sanitizer(Row):
 
 
 class Address(Sanitizer):
-    FLAGS = ("-g", "-O1", "-fsanitize=address")
+    FLAGS = sanitizing("address")
     DEED, STATUS = "overflow", 1
     REPORT = rf"AddressSanitizer: heap-buffer-overflow (\n|.)*WRITE of size 1 .*\n *#0 .* in overflow .*work\.c:{planted('overflow')}"
 
@@ -37,20 +42,20 @@ class AddressLeak(Address):
 
 class AddressStatic(Address):
     """The sanitizer's library and libshmem are linked statically."""
-    FLAGS = ("-g", "-O1", "-fsanitize=address", "-static-libasan", "-Wl,-Bstatic", "-lshmem", "-Wl,-Bdynamic")
+    FLAGS = sanitizing("address", "-static-libasan", "-Wl,-Bstatic", "-lshmem", "-Wl,-Bdynamic")
     QUICK = None
 
 
 class Undefined(Sanitizer):
     QUICK = None
-    FLAGS = ("-g", "-O1", "-fsanitize=undefined", "-fno-sanitize-recover=all")
+    FLAGS = sanitizing("undefined", "-fno-sanitize-recover=all")
     DEED, STATUS = "undefined", 1
     REPORT = rf"work\.c:{planted('undefined')}:.* runtime error: signed integer overflow"
 
 
 class Leak(Sanitizer):
     QUICK = None
-    FLAGS = ("-g", "-O1", "-fsanitize=leak")
+    FLAGS = sanitizing("leak")
     DEED, STATUS = "leak", 23
     REPORT = AddressLeak.REPORT.replace("#1", r"#\d")
 
@@ -58,26 +63,28 @@ class Leak(Sanitizer):
 class Thread(Sanitizer):
     QUICK = "tcp"
     NOT = dict.fromkeys(("pmi", "srun"), "it takes the agent's thread's descriptors for the program's of the same numbers")
-    FLAGS = ("-g", "-O1", "-fsanitize=thread")
+    FLAGS = sanitizing("thread")
     DEED, STATUS = "race", 66
     REPORT = rf"ThreadSanitizer: data race (\n|.)* race .*work\.c:{planted('race')}"
 
 
-class Stack(Row):
+class Hardened(Row):
+    """A check of the C library, which aborts and names what it found."""
+    STATUS, FOUND = 134, ""
+
+    def check(self, result, pes):
+        self.assertIn(f"*** {self.FOUND} detected ***", result.err)
+
+
+class Stack(Hardened):
     QUICK = None
     FLAGS = ("-g", "-O1", "-fstack-protector-all")
-    DEED, STATUS = "stack", 134
-
-    def check(self, result, pes):
-        self.assertIn("*** stack smashing detected ***", result.err)
+    DEED, FOUND = "stack", "stack smashing"
 
 
-class Fortify(Row):
+class Fortify(Hardened):
     FLAGS = ("-g", "-O2", "-D_FORTIFY_SOURCE=3")
-    DEED, STATUS = "fortify", 134
-
-    def check(self, result, pes):
-        self.assertIn("*** buffer overflow detected ***", result.err)
+    DEED, FOUND = "fortify", "buffer overflow"
 
 
 class Coverage(Row):

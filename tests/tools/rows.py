@@ -173,6 +173,12 @@ class Row(scenario.Case):
         self.assertGreaterEqual(len(found), count, (pattern, os.listdir(self.folder)))
         return found
 
+    def assert_files(self, pattern, count, content):
+        """Each of those files has the content."""
+        for file in self.files(pattern, count):
+            with open(file) as text:
+                self.assertRegex(text.read(), content)
+
     def assert_one_names(self, texts, pattern):
         """One of the tool's reports, that of the PE that did the deed, names it."""
         texts = list(texts)

@@ -15,9 +15,7 @@ class Strace(Row):
     WRAPPER = shell('exec strace -f -o "{folder}/trace.$$" "$@"')
 
     def check(self, result, pes):
-        for file in self.files("trace.*", pes):
-            with open(file) as text:
-                self.assertRegex(text.read(), r"(?s)execve\(.*exit_group\(0\).*exited with 0")
+        self.assert_files("trace.*", pes, r"(?s)execve\(.*exit_group\(0\).*exited with 0")
 
 
 class StraceAll(Row):
@@ -41,9 +39,7 @@ class Ltrace(Row):
     WRAPPER = shell('exec ltrace -e "shmem_putmem+shmem_finalize" -o "{folder}/trace.$$" "$@"')
 
     def check(self, result, pes):
-        for file in self.files("trace.*", pes):
-            with open(file) as text:
-                self.assertRegex(text.read(), r"(?s)shmem_putmem\(.*shmem_finalize\(.*exited \(status 0\)")
+        self.assert_files("trace.*", pes, r"(?s)shmem_putmem\(.*shmem_finalize\(.*exited \(status 0\)")
 
 
 class PerfStat(Row):
@@ -58,9 +54,7 @@ class PerfStat(Row):
             raise unittest.SkipTest("perf_event_open is not allowed here: " + tried.stderr.strip()[:100])
 
     def check(self, result, pes):
-        for file in self.files("stat.*", pes):
-            with open(file) as text:
-                self.assertRegex(text.read(), r"[1-9]\S* +msec task-clock")
+        self.assert_files("stat.*", pes, r"[1-9]\S* +msec task-clock")
 
 
 class PerfRecord(PerfStat):
