@@ -528,47 +528,67 @@ static void test_a_get_that_is_abandoned(void **state)
     munmap(local - 4096, 3 * 4096);
 }
 
+/* A put of PUT_BYTES that has begun to leave for host 1, which the test plays and which reads slowly. */
+struct long_put {
+    struct side side;
+    void *window;
+    char *local, *come; /* what is put; room for what host 1 reads of it */
+    int fd;             /* of host 1 */
+};
+
+static void begin_long_put(struct long_put *put)
+{
+    *put = (struct long_put){.local = calloc(1, PUT_BYTES), .come = malloc(PUT_BYTES)};
+    assert_non_null(put->local);
+    assert_non_null(put->come);
+    struct quoit_net_key key = open_side(&put->side, 0);
+    put->fd = be_host_with(&put->side, 1, WINDOW_BYTES);
+    assert_int_equal(driver->attach(put->side.end, 1, &key, &put->window), QUOIT_OK);
+    const struct quoit_net_transfer transfer = {
+        .host = 1, .window = put->window, .local = put->local, .bytes = PUT_BYTES};
+    assert_int_equal(driver->put(put->side.end, &transfer), QUOIT_OK);
+}
+
+/* Host 1 goes before the end of it. */
+static void break_long_put(struct long_put *put)
+{
+    close(put->fd);
+    until(put->side.broken_mask != 0, &put->side, NULL);
+    driver->abandon(put->side.end, 1);
+    assert_int_equal(put->side.gone_count, 1);
+    driver->detach(put->side.end, put->window);
+    close_side(&put->side);
+    free(put->come);
+    free(put->local);
+}
+
 /* A message, such as a heartbeat, that is sent behind a long put comes long before its end, though the other side reads
  * slowly. */
 static void test_a_message_overtakes_a_put(void **state)
 {
-    struct side side;
-    void *window;
-    char *local = calloc(1, PUT_BYTES), *come = malloc(PUT_BYTES);
+    struct long_put put;
+    struct side *side = &put.side;
     uint64_t before_bytes = 0;
     struct frame frame = {0};
     (void)state;
-    assert_non_null(local);
-    assert_non_null(come);
-    struct quoit_net_key key = open_side(&side, 0);
-    int fd = be_host_with(&side, 1, WINDOW_BYTES);
-    assert_int_equal(driver->attach(side.end, 1, &key, &window), QUOIT_OK);
-    const struct quoit_net_transfer transfer = {.host = 1, .window = window, .local = local, .bytes = PUT_BYTES};
-    assert_int_equal(driver->put(side.end, &transfer), QUOIT_OK);
+    begin_long_put(&put);
     for (uint32_t i = 0; i < 1000; i++)
-        driver->progress(side.end);
-    char *buffer = driver->send_buffer(side.end);
+        driver->progress(side->end);
+    char *buffer = driver->send_buffer(side->end);
     assert_non_null(buffer);
-    assert_int_equal(driver->send(side.end, 1, buffer, 8), QUOIT_OK);
+    assert_int_equal(driver->send(side->end, 1, buffer, 8), QUOIT_OK);
     while (frame.kind != FRAME_MESSAGE) {
-        until(has_something(fd), &side, NULL);
-        receive_whole(&side, fd, &frame, sizeof frame);
+        until(has_something(put.fd), side, NULL);
+        receive_whole(side, put.fd, &frame, sizeof frame);
         if (frame.kind == FRAME_PUT) {
-            assert_int_equal(frame.address - (uint64_t)(uintptr_t)side.memory, before_bytes);
-            receive_whole(&side, fd, come, frame.bytes);
+            assert_int_equal(frame.address - (uint64_t)(uintptr_t)side->memory, before_bytes);
+            receive_whole(side, put.fd, put.come, frame.bytes);
             before_bytes += frame.bytes;
         }
         assert_true(before_bytes < PUT_BYTES / 8);
     }
     print_message("behind %llu bytes of %u\n", (unsigned long long)before_bytes, PUT_BYTES);
-    close(fd);
-    until(side.broken_mask != 0, &side, NULL);
-    driver->abandon(side.end, 1);
-    assert_int_equal(side.gone_count, 1);
-    driver->detach(side.end, window);
-    close_side(&side);
-    free(come);
-    free(local);
+    break_long_put(&put);
 }
 
 static void ask(int fd, const struct side *side, uint64_t id, uint64_t bytes)
@@ -618,26 +638,19 @@ static void test_gets_together(void **state)
 static void test_answers_and_puts_take_turns(void **state)
 {
     enum { ANSWERS = 16 };
-    struct side side;
+    struct long_put put;
+    struct side *side = &put.side;
     struct frame frame;
-    void *window;
-    char *local = calloc(1, PUT_BYTES), *come = malloc(PUT_BYTES);
     uint32_t puts[ANSWERS] = {0};
     (void)state;
-    assert_non_null(local);
-    assert_non_null(come);
-    struct quoit_net_key key = open_side(&side, 0);
-    int fd = be_host_with(&side, 1, WINDOW_BYTES);
-    assert_int_equal(driver->attach(side.end, 1, &key, &window), QUOIT_OK);
-    const struct quoit_net_transfer transfer = {.host = 1, .window = window, .local = local, .bytes = PUT_BYTES};
-    assert_int_equal(driver->put(side.end, &transfer), QUOIT_OK);
+    begin_long_put(&put);
     for (uint32_t i = 0; i < ANSWERS; i++)
-        ask(fd, &side, i, MEMORY_BYTES);
+        ask(put.fd, side, i, MEMORY_BYTES);
     for (uint32_t i = 0; i < 1000; i++)
-        driver->progress(side.end);
+        driver->progress(side->end);
     for (uint32_t answer_count = 0; answer_count < ANSWERS;) {
-        receive_whole(&side, fd, &frame, sizeof frame);
-        receive_whole(&side, fd, come, frame.bytes);
+        receive_whole(side, put.fd, &frame, sizeof frame);
+        receive_whole(side, put.fd, put.come, frame.bytes);
         if (frame.kind == FRAME_PUT)
             puts[answer_count]++;
         else
@@ -646,13 +659,7 @@ static void test_answers_and_puts_take_turns(void **state)
     assert_true(puts[0] < PUT_BYTES / (128u << 10) / 2);
     for (uint32_t i = 1; i < ANSWERS; i++)
         assert_int_equal(puts[i], 1);
-    close(fd);
-    until(side.broken_mask != 0, &side, NULL);
-    driver->abandon(side.end, 1);
-    driver->detach(side.end, window);
-    close_side(&side);
-    free(come);
-    free(local);
+    break_long_put(&put);
 }
 
 /* A guest may send messages before it is taken, and neither put nor get: the connection is closed. What it sends once
