@@ -154,7 +154,8 @@ int dsm_restart(const char *path);
  * in main: it returns on PE 0 alone; the other PEs stay in it until the end. run executes the routine on the PEs below
  * `count`: on the others with a copy of PE 0's globals between the two addresses, then on PE 0 within this call, which
  * gets its first lock before the others theirs. join waits for all of them; so do the next run and the end of the
- * program, if it did not. */
+ * program, if it did not. In a program that is linked statically the range must not include variables of libqdsm and of
+ * the C library, as that from __data_start to _end does: run ends the job. */
 void dsm_workers_begin(void);
 void dsm_workers_run(void (*routine)(void), int count, void *globals, void *globals_end);
 void dsm_workers_join(void);

@@ -152,9 +152,22 @@ void dsm_workers_begin(void)
     on_exit(say_end, (void *)(intptr_t)getpid());
 }
 
+/* In a static program the linker's names for the ends of .data and .bss enclose the state of this library and of the C
+ * library, which is each process's own. */
+static void refuse_own_state(const void *globals, const void *globals_end)
+{
+    uintptr_t own = (uintptr_t)&quoit_dsm;
+    if (own >= (uintptr_t)globals && own < (uintptr_t)globals_end)
+        quoit_dsm_wrong(
+            "dsm_workers_run: the globals from %p to %p include those of libqdsm, which is linked statically; "
+            "link the program without -static",
+            globals, globals_end);
+}
+
 void dsm_workers_run(void (*routine)(void), int count, void *globals, void *globals_end)
 {
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_workers_run");
+    refuse_own_state(globals, globals_end);
     if (count < 1 || count > dsm->pe_count)
         quoit_dsm_wrong("dsm_workers_run: %d processes are wanted, but the job has %d PEs; give oshrun -n %d", count,
                         dsm->pe_count, count);
