@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Aim: whatever a user's build does with an installed copy gives a program that runs: each compiler with each linker, with
---as-needed and without; link-time optimization, static-pie; CMake by the package and by oshcc as its compiler, Meson; each
-network. Method: one program of shmem.h and one of dsm.h alone, built each way in a copy with a blank in its path or in one
-that was moved, run on two PEs, and the output compared."""
+--as-needed and without; link-time optimization, static and static-pie; CMake by the package and by oshcc as its compiler,
+Meson; each network. Method: one program of shmem.h and one of dsm.h alone, built each way in a copy with a blank in its path or
+in one that was moved, run on two PEs, and the output compared; of static programs every byte of shared memory."""
 import json
 import os
 import re
+import shlex
 import tempfile
 import unittest
 
 import installed
-from programs import CXX, DSM, DSM_2
+from programs import CXX, DSM, DSM_2, DSM_BYTES, dsm_bytes
 
 LINKERS = ("bfd", "gold", "lld", "mold")
 COMPILERS = ("gcc", "clang")
@@ -47,14 +48,112 @@ class Linkers(installed.Case):
                 with self.subTest(compiler=compiler):
                     self.build_both("-O2", "-flto", f"-fuse-ld={linker[3:]}", env={"OSHCC": compiler})
 
-    @unittest.skipUnless(installed.find_static_libc(), "no libc.a")
-    def test_static_pie(self):
+
+@unittest.skipUnless(installed.find_static_libc(), "no libc.a")
+class Static(installed.Case):
+    """-static and -static-pie, in C and C++, of shmem.h and of dsm.h; by the wrappers, pkg-config, CMake and Meson."""
+    HOW = ("-static", "-static-pie")
+
+    def check_pages(self, program, *options, **variables):
+        """Every byte that each of three PEs sees in shared memory."""
+        self.command("oshrun", "-n", 3, *options, program, "seen", env={"DSM_MEMORY": "8M", **variables})
+        for pe in range(3):
+            with open(os.path.join(self.work, f"seen.{pe}"), "rb") as file:
+                self.assertEqual(file.read(), dsm_bytes(), (program, options, variables, pe))
+            os.unlink(file.name)
+
+    def check_is_static(self, program):
+        self.assertEqual(installed.dynamic(os.path.join(self.work, program))[0], [])
+
+    def test_programs(self):
         self.bring(installed.GREET)
+        self.write("hello.cc", CXX)
         for _ in self.prefixes():
-            self.command("oshcc", "-static-pie", "greet.c", "-o", "hello")
-            self.assertEqual(installed.dynamic(os.path.join(self.work, "hello"))[0], [])
-            self.check_hello("./hello")
-            self.check_hello("./hello", "--hosts", 2)
+            for how in self.HOW:
+                for compiler, source in (("oshcc", "greet.c"), ("oshc++", "hello.cc")):
+                    self.command(compiler, how, source, "-o", "hello")
+                    self.check_is_static("hello")
+                    self.check_hello("./hello")
+                    self.check_hello("./hello", "--hosts", 2)
+
+    def test_pages(self):
+        """Faults are served by each detector; none is a symbol or a constructor of a shared library."""
+        for name in ("pages.c", "pages.cc"):
+            self.write(name, DSM_BYTES)
+        for _ in self.prefixes():
+            for how in self.HOW:
+                for compiler, source in (("oshcc", "pages.c"), ("oshc++", "pages.cc")):
+                    self.command(compiler, how, source, "-lqdsm", "-o", "pages")
+                    self.check_is_static("pages")
+                    self.check_pages("./pages")
+                    self.check_pages("./pages", "--hosts", 3)
+                for detect in ("async", "wp", "segv"):
+                    self.check_pages("./pages", DSM_PROTOCOL="newgendsm", DSM_DETECT=detect)
+                for protocol in ("async", "ardmar", "draw"):
+                    self.check_pages("./pages", DSM_PROTOCOL=protocol)
+
+    def test_trace_of_pages(self):
+        """The slices of libqdsm, which refers to a routine of libshmem.a that nothing else needs."""
+        self.write("pages.c", DSM_BYTES)
+        self.command("oshcc", "-static", "pages.c", "-lqdsm", "-o", "pages")
+        self.check_pages("./pages", "--trace", "job.pftrace", DSM_PROTOCOL="newgendsm")
+        with open(os.path.join(self.work, "job.pftrace"), "rb") as file:
+            trace = file.read()
+        for name in (b"dsm read fault", b"dsm write fault", b"dsm fetch"):
+            self.assertTrue(name in trace, name)
+
+    def test_own_state_is_not_copied(self):
+        """What fork-style programs copy at a creation are variables of the C library and of Quoit here."""
+        self.write("create.c", "#include <dsm.h>\nextern char __data_start, _end;\nstatic void work(void) {}\n"
+                   "int main(void)\n{\n    dsm_workers_begin();\n    dsm_workers_run(work, 2, &__data_start, &_end);\n}\n")
+        self.command("oshcc", "create.c", "-lqdsm", "-o", "create")
+        self.command("oshrun", "-n", 2, "./create")
+        self.command("oshcc", "-static", "create.c", "-lqdsm", "-o", "create")
+        job = self.run_command("oshrun", "-n", 2, "./create")
+        self.assertEqual(job.returncode, 1, job)
+        self.assertRegex(job.stderr, r"dsm_workers_run: the globals from 0x\w+ to 0x\w+ include those of libqdsm")
+
+    @unittest.skipIf(installed.needs("pkg-config"), "no pkg-config")
+    def test_pkg_config(self):
+        self.write("pages.c", DSM_BYTES)
+        for how in self.HOW:
+            flags = shlex.split(self.command("pkg-config", "--static", "--define-variable=rpath=", "--cflags", "--libs", "qdsm",
+                                             env={"PKG_CONFIG_PATH": self.find("qdsm.pc")}))
+            self.command("cc", how, "pages.c", *flags, "-o", "pages")
+            self.check_is_static("pages")
+            self.check_pages("./pages")
+
+    def test_cmake_package(self):
+        """Also a program of archives that is linked as others are."""
+        self.bring(installed.GREET)
+        self.write("pages.c", DSM_BYTES)
+        self.write("hello.cc", CXX)
+        self.write("CMakeLists.txt", "cmake_minimum_required(VERSION 3.16)\nproject(t C CXX)\n"
+                   "find_package(OpenSHMEM 1.6 REQUIRED COMPONENTS C CXX dsm)\n"
+                   "add_executable(hello greet.c)\ntarget_link_libraries(hello OpenSHMEM::C_static -static)\n"
+                   "add_executable(hello_cxx hello.cc)\ntarget_link_libraries(hello_cxx OpenSHMEM::CXX_static -static-pie)\n"
+                   "add_executable(pages pages.c)\ntarget_link_libraries(pages OpenSHMEM::dsm_static -static)\n"
+                   "add_executable(mixed pages.c)\ntarget_link_libraries(mixed OpenSHMEM::dsm_static)\n")
+        for prefix in self.prefixes():
+            folder = tempfile.mkdtemp(prefix="out-", dir=self.work)
+            self.command("cmake", "-G", "Ninja", "-S", ".", "-B", folder, f"-DCMAKE_PREFIX_PATH={prefix}")
+            self.command("cmake", "--build", folder)
+            self.check_hello(f"{folder}/hello")
+            self.check_hello(f"{folder}/hello_cxx")
+            for program in ("pages", "mixed"):
+                self.check_pages(f"{folder}/{program}")
+            self.check_is_static(f"{folder}/pages")
+            self.assertFalse([name for name in installed.dynamic(f"{folder}/mixed")[0] if re.match("lib(shmem|qdsm)", name)])
+
+    @unittest.skipIf(installed.needs("meson", "pkg-config"), installed.needs("meson", "pkg-config"))
+    def test_meson(self):
+        self.write("pages.c", DSM_BYTES)
+        self.write("meson.build", "project('t', 'c')\n"
+                   "executable('pages', 'pages.c', dependencies: dependency('qdsm', static: true), link_args: '-static')\n")
+        self.command("meson", "setup", "out", env={"PKG_CONFIG_PATH": self.find("qdsm.pc")})
+        self.command("meson", "compile", "-C", "out")
+        self.check_is_static("out/pages")
+        self.check_pages("./out/pages")
 
 
 class Systems(installed.Case):

@@ -106,11 +106,15 @@ class Programs(installed.Case):
     @unittest.skipUnless(installed.find_static_libc(), "no libc.a")
     def test_static(self):
         self.bring(installed.GREET)
+        self.write("pages.c", DSM)
         for _ in self.prefixes():
             self.command("oshcc", "-static", "greet.c", "-o", "hello")
-            self.assertEqual(installed.dynamic(os.path.join(self.work, "hello"))[0], [])
-            self.check_hello("./hello")
-            self.check_hello("./hello", "--hosts", 2)
+            self.command("oshcc", "-static", "pages.c", "-lqdsm", "-o", "pages")
+            for program in ("hello", "pages"):
+                self.assertEqual(installed.dynamic(os.path.join(self.work, program))[0], [])
+            for options in ((), ("--hosts", 2)):
+                self.check_hello("./hello", *options)
+                self.assertEqual(self.command("oshrun", "-n", 2, *options, "./pages"), DSM_2)
 
 
 if __name__ == "__main__":

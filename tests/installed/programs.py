@@ -49,3 +49,47 @@ int main(void)
 }
 """
 DSM_2 = "sum of 2 PEs is 15\n"
+
+# Rounds in which each byte gets another writer, which changes what the one before has left: every page is written by all PEs.
+# Each PE writes what it sees at the end into a file. DSM_SHARED bytes lie among the program's own variables.
+DSM_BYTES = """#include <dsm.h>
+#include <stdio.h>
+#define BYTES 40000
+#define MARKED 6000
+#define ROUNDS 6
+DSM_SHARED unsigned char marked[MARKED] = {9, 8, 7};
+static unsigned char change(unsigned at, unsigned round) { return (unsigned char)((at * 2654435761u + round * 40503u) >> 13); }
+int main(int argc, char **argv)
+{
+    unsigned n = (unsigned)dsm_n_pes(), me = (unsigned)dsm_my_pe();
+    unsigned char *bytes = (unsigned char *)dsm_all_malloc(BYTES);
+    char name[4096];
+    for (unsigned round = 1; round <= ROUNDS; round++) {
+        for (unsigned i = 0; i < BYTES; i++)
+            if ((i / 3 + round) % n == me)
+                bytes[i] = (unsigned char)(bytes[i] * 3 + change(i, round));
+        for (unsigned i = 0; i < MARKED; i++)
+            if ((i / 3 + round) % n == me)
+                marked[i] = (unsigned char)(marked[i] * 3 + change(i, round + 100));
+        dsm_barrier_all();
+    }
+    snprintf(name, sizeof name, "%s.%u", argv[1], me);
+    FILE *file = argc == 2 ? fopen(name, "wb") : NULL;
+    for (unsigned i = 0; file && i < BYTES; i++)
+        putc(bytes[i], file);
+    for (unsigned i = 0; file && i < MARKED; i++)
+        putc(marked[i], file);
+    return !file || fclose(file) != 0;
+}
+"""
+
+
+def dsm_bytes():
+    """What DSM_BYTES writes, however many PEs it has."""
+    def after(start, first_round):
+        left = list(start)
+        for number in range(first_round + 1, first_round + 7):
+            for i, before in enumerate(left):
+                left[i] = (before * 3 + (((i * 2654435761 + number * 40503) & 0xffffffff) >> 13)) & 0xff
+        return bytes(left)
+    return after(bytes(40000), 0) + after(bytes([9, 8, 7]) + bytes(5997), 100)
