@@ -49,8 +49,7 @@ uint64_t hosts_default_heap(const struct job *job, uint64_t data_bytes)
     uint32_t pe_count = job->role == ROLE_ALONE ? quoit_job_config_most_pes(&job->config)
                                                 : quoit_job_config_pes_of_host(&job->config, host);
     uint32_t pes_of_machine = quoit_machine_of(&job->config, host, is_one_machine(job), 1).pe_count;
-    uint64_t bytes = quoit_heap_default_bytes(pes_of_machine, pe_count, map_count(job), data_bytes);
-    return job->heap_most_bytes && job->heap_most_bytes < bytes ? job->heap_most_bytes : bytes;
+    return quoit_heap_default_bytes(pes_of_machine, pe_count, map_count(job), data_bytes, job->heap_most_bytes);
 }
 
 const char *hosts_name(const struct job *job, uint32_t host, char text[HOSTS_NAME_BYTES])

@@ -209,7 +209,7 @@ struct job {
     uint32_t untaken_bytes;           /* of an agent: output that oshrun has not taken */
     struct top *top;                  /* of the head; NULL before the layout, and once the job is to end */
     uint64_t tag;                     /* of a job over several machines: chance, the same on all; 0 before the layout */
-    uint64_t heap_most_bytes;         /* of a default, in any PE; 0: none has said */
+    uint64_t heap_most_bytes;         /* of a default, in any PE that has sent HELLO */
     uint64_t heap_default_bytes;      /* of the head: the least that any machine offers; 0: none has said */
     struct input *input;              /* NULL: PE 0 has its standard input from oshrun itself */
     char **environment;

@@ -204,6 +204,7 @@ static void make_links(struct job *job)
 static bool open_job(struct job *job, const struct plan *plan, char **environment)
 {
     job->plan = plan;
+    job->heap_most_bytes = UINT64_MAX;
     job->environment = environment;
     job->pes = calloc(plan->pe_count, sizeof *job->pes);
     job->hosts = calloc(plan->host_count, sizeof *job->hosts);

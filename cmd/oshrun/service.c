@@ -72,7 +72,7 @@ static void learn_executable(struct pe *pe)
 static void lower_heap(struct job *job, const struct quoit_boot_message *hello)
 {
     uint64_t bytes = hello->body.hello.heap_most_bytes;
-    if (job->heap_most_bytes == 0 || bytes < job->heap_most_bytes)
+    if (bytes < job->heap_most_bytes)
         job->heap_most_bytes = bytes;
 }
 

@@ -86,7 +86,7 @@ struct agent {
     uint32_t connection_count, connection_max;
     uint32_t hello_count, ready_count;
     uint64_t data_bytes;
-    uint64_t heap_most_bytes; /* of a default, in any PE; 0: none has sent HELLO */
+    uint64_t heap_most_bytes; /* of a default, in any PE that has sent HELLO */
     uint64_t cores[QUOIT_BOOT_CORES_MAX / 64];
     uint32_t core_count_max; /* the largest of any PE, */
     bool has_quota;          /* less than its affinity mask */
@@ -272,7 +272,7 @@ static void take_hello(struct agent *agent, struct connection *connection, const
     agent->hello_count++;
     if (message->body.hello.data_bytes > agent->data_bytes)
         agent->data_bytes = message->body.hello.data_bytes;
-    if (agent->heap_most_bytes == 0 || message->body.hello.heap_most_bytes < agent->heap_most_bytes)
+    if (message->body.hello.heap_most_bytes < agent->heap_most_bytes)
         agent->heap_most_bytes = message->body.hello.heap_most_bytes;
     for (size_t i = 0; i < QUOIT_BOOT_CORES_MAX / 64; i++) {
         agent->cores[i] |= message->body.hello.cores[i];
@@ -391,9 +391,8 @@ static void make_memory(struct agent *agent)
     if (is_one_machine) {
         uint64_t heap_bytes = host->heap_bytes_asked;
         if (heap_bytes == 0)
-            heap_bytes = quoit_heap_default_bytes(agent->count, agent->count, 1, agent->data_bytes);
-        if (host->heap_bytes_asked == 0 && agent->heap_most_bytes < heap_bytes)
-            heap_bytes = agent->heap_most_bytes;
+            heap_bytes =
+                quoit_heap_default_bytes(agent->count, agent->count, 1, agent->data_bytes, agent->heap_most_bytes);
         job = quoit_boot_one_host(agent->count, agent->data_bytes, heap_bytes);
     } else {
         bool is_placed = quoit_hosts_configure(agent->hosts, &job);
@@ -760,6 +759,7 @@ static struct agent *make_agent(const struct quoit_agent_config *config)
     if (agent) {
         agent->count = count;
         agent->connection_max = 2 * count + 16;
+        agent->heap_most_bytes = UINT64_MAX;
         agent->members = calloc(count, sizeof *agent->members);
         agent->connections = calloc(agent->connection_max, sizeof *agent->connections);
         agent->polls = calloc(agent->connection_max + 2, sizeof *agent->polls);

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#define HEAP_BYTES     (1ull << 36) /* a limit of address space, not of memory: pages are allocated as the heap grows */
 #define HEAP_BYTES_MIN (1ull << 28) /* a smaller limit is the machine's doing, and is reported */
 
 static bool is_here(const char *launcher)
@@ -18,25 +17,11 @@ static bool is_here(const char *launcher)
     return true;
 }
 
-/* A quarter of the remaining address space, since the heap is mapped twice, and at most the largest file; the rest is
- * left to the program. */
-static uint64_t default_heap(uint64_t data_bytes)
-{
-    uint64_t addresses = quoit_limits_address_bytes() / 4, file = quoit_limits_file_bytes(), bytes = HEAP_BYTES;
-    uint64_t others = QUOIT_RUNTIME_BYTES + data_bytes + 3ull * QUOIT_HUGE_PAGE_BYTES;
-    bytes = addresses < bytes ? addresses : bytes;
-    bytes = quoit_heap_most_bytes() < bytes ? quoit_heap_most_bytes() : bytes;
-    if (file < bytes + others)
-        bytes = file > others ? file - others : 0;
-    bytes = bytes / QUOIT_HUGE_PAGE_BYTES * QUOIT_HUGE_PAGE_BYTES;
-    return bytes ? bytes : QUOIT_HUGE_PAGE_BYTES;
-}
-
 /* Address space may be scarcer than any limit shows, as under valgrind: a default heap limit is reduced until it fits.
  */
 static enum quoit_status join(struct quoit_boot *boot, uint64_t data_bytes)
 {
-    uint64_t heap_bytes = boot->heap_bytes_asked ? boot->heap_bytes_asked : default_heap(data_bytes);
+    uint64_t heap_bytes = boot->heap_bytes_asked ? boot->heap_bytes_asked : quoit_heap_default_alone_bytes(data_bytes);
     for (;;) {
         const struct quoit_job_config job = quoit_boot_one_host(1, data_bytes, heap_bytes);
         enum quoit_status status = quoit_boot_make_memory(boot, &job, 0);

@@ -114,9 +114,7 @@ static void fill_contact(const struct quoit_boot *boot, uint64_t data_bytes, con
         pids.st_ino = (ino_t)getpid(); /* without /proc: no pid of another PE is used */
     snprintf(contact->process, sizeof contact->process, "%d.%llu", (int)getpid(), (unsigned long long)pids.st_ino);
     snprintf(contact->agent, sizeof contact->agent, "%s", agent);
-    uint64_t tag = 0, heap_bytes = quoit_heap_default_bytes(1, 1, 1, data_bytes);
-    if (quoit_heap_most_bytes() < heap_bytes)
-        heap_bytes = quoit_heap_most_bytes();
+    uint64_t tag = 0, heap_bytes = quoit_heap_default_bytes(1, 1, 1, data_bytes, quoit_heap_most_bytes());
     if (getrandom(&tag, sizeof tag, 0) != (ssize_t)sizeof tag)
         tag = (uint64_t)getpid();
     snprintf(contact->needs, sizeof contact->needs, "%llx.%llx.%llx.%llx", (unsigned long long)data_bytes,
