@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "engine/region.h"
+#include "base/bisect.h"
+
+_Static_assert(offsetof(struct quoit_region, base) == 0 && sizeof(uintptr_t) == sizeof(uint64_t), "for quoit_bisect()");
 
 const struct quoit_region *quoit_regions_variables(const struct quoit_regions *regions, const void *address)
 {
     uintptr_t at = (uintptr_t)address;
-    uint32_t low = 0, high = regions->other_count; /* `low` of the others begin at or before the address */
     if (at - regions->data.base < regions->data.bytes)
         return &regions->data;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (regions->others[middle].base <= at)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    const struct quoit_region *region = low ? &regions->others[low - 1] : NULL;
+    size_t place = quoit_bisect(regions->others, regions->other_count, sizeof *regions->others, at);
+    const struct quoit_region *region = place ? &regions->others[place - 1] : NULL;
     return region && at - region->base < region->bytes ? region : NULL;
 }
 

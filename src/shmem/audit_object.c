@@ -2,6 +2,7 @@
 /* Heap blocks and program variables: what allocated them, what freed them, and what is left at the end. */
 #include "shmem/audit_state.h"
 #include "base/assert.h"
+#include "base/bisect.h"
 #include "base/log.h"
 
 #include <fcntl.h>
@@ -137,15 +138,8 @@ void quoit_audit_compare_programs(void)
 /* The variable that contains an address, or NULL. */
 static const struct quoit_audit_variable *find_variable(const struct quoit_audit *audit, uint64_t address)
 {
-    size_t low = 0, high = audit->variable_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (audit->variables[middle].address <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    const struct quoit_audit_variable *variable = low ? &audit->variables[low - 1] : NULL;
+    size_t place = quoit_bisect(audit->variables, audit->variable_count, sizeof *audit->variables, address);
+    const struct quoit_audit_variable *variable = place ? &audit->variables[place - 1] : NULL;
     return variable && address - variable->address < variable->bytes ? variable : NULL;
 }
 
@@ -160,15 +154,7 @@ static void show_name(const struct quoit_audit_variable *variable, char name[NAM
 /* 1 + the index of the last block that begins at or before `offset`. */
 static size_t find_place(const struct quoit_audit *audit, uint64_t offset)
 {
-    size_t low = 0, high = audit->block_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (audit->blocks[middle].offset <= offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return quoit_bisect(audit->blocks, audit->block_count, sizeof *audit->blocks, offset);
 }
 
 static struct quoit_audit_block *find_block(const struct quoit_audit *audit, uint64_t offset)

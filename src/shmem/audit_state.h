@@ -15,7 +15,7 @@
 
 /* A block of the heap, live or freed. */
 struct quoit_audit_block {
-    uint64_t offset;
+    uint64_t offset; /* first, for quoit_bisect(), as the address of a variable */
     uint64_t bytes;
     const char *call; /* the routine that allocated it */
     uintptr_t from;
