@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "boot/wish.h"
 
-#include <elf.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#define NAME_BYTES 64
+#include "env/symbols.h"
+
+#define NAME_BYTES QUOIT_SYMBOL_TEXT_BYTES
 
 /* A word of a PE's segment, read from the memory's file; untouched pages are 0. */
 static uint64_t read_word(const struct quoit_wish_job *job, uint32_t pe, uint64_t offset, uint8_t bytes)
@@ -21,66 +19,13 @@ static uint64_t read_word(const struct quoit_wish_job *job, uint32_t pe, uint64_
     return word;
 }
 
-/* The symbol table of a mapped ELF file of this machine's class. The file is the user's: every offset is checked. */
-static bool find_in_table(const char *file, uint64_t file_bytes, uint64_t address, char name_out[NAME_BYTES])
-{
-    const Elf64_Ehdr *header = (const void *)file;
-    if (file_bytes < sizeof *header || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
-        header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_shentsize != sizeof(Elf64_Shdr) ||
-        header->e_shoff > file_bytes || header->e_shnum > (file_bytes - header->e_shoff) / sizeof(Elf64_Shdr))
-        return false;
-    for (uint32_t i = 0; i < header->e_shnum; i++) {
-        Elf64_Shdr table, names;
-        memcpy(&table, file + header->e_shoff + i * sizeof table, sizeof table);
-        if (table.sh_type != SHT_SYMTAB || table.sh_link >= header->e_shnum)
-            continue;
-        memcpy(&names, file + header->e_shoff + table.sh_link * sizeof names, sizeof names);
-        if (table.sh_offset > file_bytes || table.sh_size > file_bytes - table.sh_offset ||
-            names.sh_offset > file_bytes || names.sh_size > file_bytes - names.sh_offset)
-            continue;
-        for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= table.sh_size; at += sizeof(Elf64_Sym)) {
-            Elf64_Sym symbol;
-            memcpy(&symbol, file + table.sh_offset + at, sizeof symbol);
-            uint64_t into = address - symbol.st_value;
-            if (ELF64_ST_TYPE(symbol.st_info) != STT_OBJECT || into >= symbol.st_size ||
-                symbol.st_name >= names.sh_size)
-                continue;
-            size_t room = names.sh_size - symbol.st_name;
-            const char *name = file + names.sh_offset + symbol.st_name;
-            size_t length = strnlen(name, room < NAME_BYTES - 16 ? room : NAME_BYTES - 16);
-            const char *suffix = memchr(name, '.', length); /* a static variable of a function is NAME.NUMBER */
-            snprintf(name_out, NAME_BYTES, into ? "%.*s + %llu" : "%.*s", (int)(suffix ? suffix - name : (long)length),
-                     name, (unsigned long long)into);
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool find_symbol(const char *executable, uint64_t address, char name_out[NAME_BYTES])
-{
-    struct stat facts;
-    int fd =
-        executable && address ? open(executable, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1; /* of any kind */
-    bool is_found = false;
-    if (fd >= 0 && fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size > 0) {
-        void *file = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (file != MAP_FAILED) {
-            is_found = find_in_table(file, (uint64_t)facts.st_size, address, name_out);
-            munmap(file, (size_t)facts.st_size);
-        }
-    }
-    if (fd >= 0)
-        close(fd);
-    return is_found;
-}
-
 /* Names a variable, or an offset in the heap. */
 static void name_object(const struct quoit_wish_reading *reading, const char *executable, char name_out[NAME_BYTES])
 {
     if (reading->is_in_heap)
         snprintf(name_out, NAME_BYTES, "heap + 0x%llx", (unsigned long long)reading->offset);
-    else if (!find_symbol(executable, reading->wish.address, name_out))
+    else if (!executable || reading->wish.address == 0 ||
+             !quoit_symbols_name(executable, reading->wish.address, name_out))
         snprintf(name_out, NAME_BYTES, "globals + 0x%llx", (unsigned long long)reading->offset);
 }
 

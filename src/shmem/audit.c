@@ -34,6 +34,7 @@ void quoit_audit_delete(void)
     quoit_job.audit = NULL;
     if (!audit)
         return;
+    quoit_symbols_close(&audit->symbols);
     free(audit->blocks);
     free(audit->sets);
     free(audit->variables);
@@ -68,13 +69,14 @@ const char *quoit_audit_place(uintptr_t from, char text[QUOIT_AUDIT_PLACE_BYTES]
     snprintf(program, sizeof program, "/proc/%d/exe", (int)getpid()); /* "self" would be the process that resolves it */
     const char *path = object->l_name[0] ? object->l_name : program;
     uint64_t address = from - object->l_addr - 1; /* the call precedes its return address */
-    uint64_t at = 0;
     quoit_place_find(path, &address, 1, quoit_clock_now_ns() + PLACE_NS, &place);
-    const char *function = object->l_name[0] ? NULL : quoit_audit_function(address, &at);
+    struct quoit_symbol function;
+    bool has_function = !object->l_name[0] && quoit_symbols_find(&quoit_job.audit->symbols, address, true, &function);
     if (place.line[0])
         snprintf(text, QUOIT_AUDIT_PLACE_BYTES, " (%s)", place.line);
-    else if (function)
-        snprintf(text, QUOIT_AUDIT_PLACE_BYTES, " (%.80s+0x%" PRIx64 ")", function, at + 1);
+    else if (has_function)
+        snprintf(text, QUOIT_AUDIT_PLACE_BYTES, " (%.80s+0x%" PRIx64 ")", function.name,
+                 address - function.address + 1);
     else
         snprintf(text, QUOIT_AUDIT_PLACE_BYTES, " (%s+0x%" PRIx64 ")", object->l_name[0] ? object->l_name : "program",
                  address + 1);
@@ -171,9 +173,7 @@ static void format_value(const struct quoit_audit_argument *argument, uint64_t v
         return;
     }
     const void *address = (const void *)(region->base + (value - region->segment_offset));
-    char what[64];
-    quoit_audit_describe(address, what, sizeof what);
-    snprintf(text, 96, "%p (%s)", address, what);
+    quoit_audit_describe(address, text, 96);
 }
 
 /* Compares this PE's note with that of PE `other`. */

@@ -5,20 +5,14 @@
 #include "base/bisect.h"
 #include "base/log.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define FREED_BLOCKS_MAX 256           /* in quarantine */
 #define FREED_BYTES_MAX  (64ull << 20) /* in quarantine */
 #define POISONED_MAX     (1ull << 20)
-#define NAME_CHARS       64
 
 /* --- variables --- */
 
@@ -41,67 +35,20 @@ static void sort_variables(struct quoit_audit *audit)
     audit->variable_count = kept;
 }
 
-static void take_variables(struct quoit_audit *audit)
-{
-    const ElfW(Sym) *symbols = audit->symbols;
-    audit->variables = calloc(audit->symbol_count + 1, sizeof *audit->variables);
-    for (size_t i = 0; audit->variables && i < audit->symbol_count; i++) {
-        const ElfW(Sym) *symbol = &symbols[i];
-        uint64_t address = audit->load_base + symbol->st_value;
-        if ((symbol->st_info & 0xf) != STT_OBJECT || symbol->st_size == 0 || symbol->st_name >= audit->names_bytes ||
-            quoit_job_file_address((const void *)address) == 0)
-            continue;
-        audit->variables[audit->variable_count++] =
-            (struct quoit_audit_variable){address, symbol->st_size, audit->names + symbol->st_name};
-    }
-}
-
-const char *quoit_audit_function(uint64_t address, uint64_t *at_out)
-{
-    const struct quoit_audit *audit = quoit_job.audit;
-    const ElfW(Sym) *symbols = audit->symbols;
-    for (size_t i = 0; i < audit->symbol_count; i++)
-        if ((symbols[i].st_info & 0xf) == STT_FUNC && address - symbols[i].st_value < symbols[i].st_size &&
-            symbols[i].st_name < audit->names_bytes) {
-            *at_out = address - symbols[i].st_value;
-            return audit->names + symbols[i].st_name;
-        }
-    return NULL;
-}
-
-/* The file stays mapped because the names are in it. A stripped program has no table, so its variables have no bounds.
- */
+/* Imported variables have a copy in the program. Those of a stripped program that it does not export have no bounds. */
 void quoit_audit_read_variables(struct quoit_audit *audit)
 {
-    struct stat file;
-    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &file) != 0 || (size_t)file.st_size < sizeof(ElfW(Ehdr))) {
-        if (fd >= 0)
-            close(fd);
-        return;
-    }
-    size_t bytes = (size_t)file.st_size;
-    const char *image = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-    close(fd);
-    if (image == MAP_FAILED)
-        return;
-    const ElfW(Ehdr) *header = (const void *)image;
-    if (header->e_shoff == 0 || header->e_shoff + header->e_shnum * sizeof(ElfW(Shdr)) > bytes)
-        return;
-    const ElfW(Shdr) *sections = (const void *)(image + header->e_shoff);
-    for (size_t i = 0; i < header->e_shnum; i++) {
-        const ElfW(Shdr) *table = &sections[i];
-        if (table->sh_type != SHT_SYMTAB || table->sh_link >= header->e_shnum)
+    struct quoit_symbol symbol;
+    quoit_symbols_open(&audit->symbols, "/proc/self/exe");
+    audit->variables = calloc(audit->symbols.count + 1, sizeof *audit->variables);
+    for (size_t i = 0; audit->variables && i < audit->symbols.count; i++) {
+        if (!quoit_symbols_get(&audit->symbols, i, &symbol) || symbol.is_function)
             continue;
-        const ElfW(Shdr) *names = &sections[table->sh_link];
-        if (table->sh_offset + table->sh_size > bytes || names->sh_offset + names->sh_size > bytes)
-            continue;
-        audit->symbols = image + table->sh_offset;
-        audit->symbol_count = table->sh_size / sizeof(ElfW(Sym));
-        audit->names = image + names->sh_offset;
-        audit->names_bytes = names->sh_size;
+        uint64_t address = audit->load_base + symbol.address;
+        if (quoit_job_file_address((const void *)address) != 0)
+            audit->variables[audit->variable_count++] =
+                (struct quoit_audit_variable){address, symbol.bytes, symbol.name};
     }
-    take_variables(audit);
     sort_variables(audit);
 }
 
@@ -141,12 +88,6 @@ static const struct quoit_audit_variable *find_variable(const struct quoit_audit
     size_t place = quoit_bisect(audit->variables, audit->variable_count, sizeof *audit->variables, address);
     const struct quoit_audit_variable *variable = place ? &audit->variables[place - 1] : NULL;
     return variable && address - variable->address < variable->bytes ? variable : NULL;
-}
-
-/* A static variable inside a function is called name.number. */
-static void show_name(const struct quoit_audit_variable *variable, char name[NAME_CHARS])
-{
-    snprintf(name, NAME_CHARS, "%.*s", (int)strcspn(variable->name, "."), variable->name);
 }
 
 /* --- blocks --- */
@@ -329,19 +270,14 @@ bool quoit_audit_reclaim(const char *call)
 
 void quoit_audit_describe(const void *address, char *text, size_t text_bytes)
 {
-    const struct quoit_audit *audit = quoit_job.audit;
     uint64_t offset = (uintptr_t)address - quoit_job.regions.heap.base;
-    const struct quoit_audit_variable *variable = find_variable(audit, (uintptr_t)address);
-    const struct quoit_audit_block *block = offset < quoit_job.regions.heap.bytes ? find_block(audit, offset) : NULL;
-    char name[NAME_CHARS];
-    if (variable) {
-        show_name(variable, name);
-        snprintf(text, text_bytes, "%s + %" PRIu64, name, (uint64_t)(uintptr_t)address - variable->address);
-    } else if (block) {
-        snprintf(text, text_bytes, "block of %" PRIu64 " bytes + %" PRIu64, block->bytes, offset - block->offset);
-    } else {
-        snprintf(text, text_bytes, "no object");
-    }
+    bool is_in_heap = offset < quoit_job.regions.heap.bytes;
+    const struct quoit_audit_block *block = is_in_heap ? find_block(quoit_job.audit, offset) : NULL;
+    if (block)
+        snprintf(text, text_bytes, "%p (block of %" PRIu64 " bytes + %" PRIu64 ")", address, block->bytes,
+                 offset - block->offset);
+    else
+        snprintf(text, text_bytes, is_in_heap ? "%p (no object)" : "%p", address);
 }
 
 static void check_block(const void *address, uint64_t offset, size_t bytes, const char *argument, const char *call)
@@ -383,14 +319,12 @@ void quoit_audit_object(const void *address, size_t bytes, const char *argument,
     }
     const struct quoit_audit_variable *variable = find_variable(audit, (uintptr_t)address);
     uint64_t at = variable ? (uintptr_t)address - variable->address : 0;
-    char name[NAME_CHARS];
     if (!variable || bytes <= variable->bytes - at)
         return;
-    show_name(variable, name);
-    quoit_wrong(
-        QUOIT_WRONG_OBJECT, call,
-        "%s %p with %zu bytes ends %" PRIu64 " bytes past the end of the variable %s of %" PRIu64 " bytes at %p",
-        argument, address, bytes, bytes - (variable->bytes - at), name, variable->bytes, (void *)variable->address);
+    quoit_wrong(QUOIT_WRONG_OBJECT, call,
+                "%s %p with %zu bytes ends %" PRIu64 " bytes past the end of that variable, which has %" PRIu64
+                " bytes",
+                argument, address, bytes, bytes - (variable->bytes - at), variable->bytes);
 }
 
 void quoit_audit_local(const void *address, size_t bytes, const char *argument, const char *call)

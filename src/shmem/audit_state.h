@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "env/symbols.h"
 #include "shmem/audit.h"
 
 #define QUOIT_AUDIT_CALL_BYTES 48
@@ -28,7 +29,7 @@ struct quoit_audit_block {
 struct quoit_audit_variable {
     uint64_t address;
     uint64_t bytes;
-    const char *name;
+    const char *name; /* in the table of symbols */
 };
 
 /* The call that a PE is in. In the PE's segment; read by the other members of the team. */
@@ -84,10 +85,7 @@ struct quoit_audit {
     uint64_t turn;                      /* counts frees */
     struct quoit_audit_set_count *sets; /* every pair of pSync and set that was used */
     size_t set_count;
-    const void *symbols; /* the program's symbol table; NULL: stripped */
-    size_t symbol_count;
-    const char *names;
-    size_t names_bytes;
+    struct quoit_symbols symbols;           /* the program's */
     struct quoit_audit_variable *variables; /* in order of address, without duplicates */
     size_t variable_count;
 };
@@ -96,9 +94,8 @@ struct quoit_audit {
 /* Final check: nothing was written behind a block or into a freed one. */
 void quoit_audit_end_objects(void);
 void quoit_audit_read_variables(struct quoit_audit *audit);
-/* The function that contains an address relative to the load address, and the offset in it; NULL if unknown. */
-const char *quoit_audit_function(uint64_t address, uint64_t *at_out);
-/* Describes the object at a symmetric address of this PE: "block of 64 bytes + 8" or "table + 16". */
+/* Describes a symmetric address of this PE: "0x300000000048 (block of 64 bytes + 8)"; an address of a variable alone,
+ * since a message has its name anyway (wrong.h). */
 void quoit_audit_describe(const void *address, char *text, size_t text_bytes);
 
 #endif

@@ -123,6 +123,9 @@ static uint64_t offset_of_block(const void *ptr, const char *call)
                     (unsigned long long)(offset - start), (unsigned long long)bytes);
     if (offset < quoit_job.regions.heap.bytes)
         quoit_wrong(QUOIT_WRONG_BLOCK, call, "ptr is %p, which is no block now; freed twice?", ptr);
+    if (quoit_job_locate(ptr, 1, &start))
+        quoit_wrong(QUOIT_WRONG_BLOCK, call, "ptr is %p, which is a variable; shmem_malloc gives what can be freed",
+                    ptr);
     quoit_wrong(QUOIT_WRONG_BLOCK, call, "ptr is %p, which is not in the symmetric heap; memory of malloc?", ptr);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shmem/wrong.h"
+#include "env/symbols.h"
 #include "shmem/api.h"
 
 #include <errno.h>
@@ -35,21 +36,34 @@ static const char *object_name(const char *path)
     return !path[0] ? program_invocation_short_name : slash ? slash + 1 : path;
 }
 
-/* In position-independent objects the addresses of variables differ between PEs: they are shown as PROGRAM+0x4010, as
- * addr2line and nm know them, so that all PEs send the same text and the launcher folds it into one. */
+/* "PROGRAM+0x4010 (table + 8)", or "0x404010 (table + 8)" in a program at a fixed address. False: the address is no
+ * object's, or of a thread's variable, of which no file has the address. */
+static bool show_address(uintptr_t address, char text_out[GUESS_BYTES])
+{
+    char name[QUOIT_SYMBOL_TEXT_BYTES];
+    const struct quoit_object object = quoit_data_segments_explain(&quoit_job.segments, (const void *)address);
+    if (object.kind == QUOIT_OBJECT_NONE || object.kind == QUOIT_OBJECT_THREAD_LOCAL)
+        return false;
+    uint64_t in_file = address - object.load_base;
+    int chars = snprintf(text_out, GUESS_BYTES, object.load_base ? "%.60s+0x%" PRIx64 : "%.0s0x%" PRIx64,
+                         object_name(object.path), in_file);
+    if (quoit_symbols_name(object.path[0] ? object.path : "/proc/self/exe", in_file, name))
+        snprintf(text_out + chars, GUESS_BYTES - (size_t)chars, " (%s)", name);
+    return true;
+}
+
+/* Variables are shown by name. In position-independent objects their addresses differ between PEs: they are shown as
+ * PROGRAM+0x4010, as addr2line and nm know them, so that all PEs send the same text and the launcher folds it into one.
+ */
 static void name_variables(char text[REASON_BYTES])
 {
-    char named[REASON_BYTES];
+    char named[REASON_BYTES], shown[GUESS_BYTES];
     size_t used = 0;
     for (const char *at = text; *at && used < sizeof named - 1;) {
         char *end = NULL;
         uintptr_t address = strncmp(at, "0x", 2) == 0 ? strtoull(at, &end, 16) : 0;
-        struct quoit_object object = {.kind = QUOIT_OBJECT_NONE};
-        if (end)
-            object = quoit_data_segments_explain(&quoit_job.segments, (const void *)address);
-        if (object.load_base != 0 && object.kind != QUOIT_OBJECT_THREAD_LOCAL) {
-            int n = snprintf(named + used, sizeof named - used, "%.60s+0x%" PRIxPTR, object_name(object.path),
-                             address - (uintptr_t)object.load_base);
+        if (end && show_address(address, shown)) {
+            int n = snprintf(named + used, sizeof named - used, "%s", shown);
             used = used + (size_t)n < sizeof named ? used + (size_t)n : sizeof named - 1;
             at = end;
         } else {

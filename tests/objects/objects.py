@@ -229,7 +229,7 @@ class Loading(Folder):
         """Named as in the library's file, with the only reason."""
         library = self.library()
         name = re.escape(os.path.basename(library))
-        place = rf"shmem_long_p: dest {name}\+0x[0-9a-f]+ is not a symmetric address \("
+        place = rf"shmem_long_p: dest {name}\+0x[0-9a-f]+ \((?:zeroed \+ 7992|constant|value)\) is not a symmetric address \("
         variable = f"a variable of the shared library {name}, "
         threads = place + variable + r"left out because the process had several threads at shmem_init, .*\) \[Q0102\]"
         texts = {
@@ -238,7 +238,7 @@ class Loading(Folder):
             "constant": place + rf"a constant or code of the shared library {name}\) \[Q0102\]",
             "own": r"shmem_long_p: dest 0x[0-9a-f]+ is not a symmetric address \(a thread-local variable; each thread of a "
                    r"PE has its own\) \[Q0102\]",
-            "end": rf"shmem_putmem: dest {name}\+0x[0-9a-f]+ with 1048576 bytes ends [0-9]+ bytes past the end of {name}'s global "
+            "end": rf"shmem_putmem: dest {name}\+0x[0-9a-f]+ \(value\) with 1048576 bytes ends [0-9]+ bytes past the end of {name}'s global "
                    r"variables \[Q0102\]",
         }
         if "thread" in scenario.SANITIZE: # its thread
@@ -272,6 +272,67 @@ class Loading(Folder):
         words = (r"PE 0 was waiting in shmem_long_wait_until.* for flag \+ 24 == 7, which is 0",)
         for shape in (["-n", 2], ["--hosts", 2, "-n", 2]):
             self.run_out(2, words, *shape, self.program("load.c"), "mistake", "wait")
+
+
+class Names(Folder):
+    """Variables in messages have the names of the source."""
+    SOURCE = os.path.join(HERE, "named.c")
+    OSHCXX = os.path.join(scenario.BIN, "oshc++")
+    MISTAKES = {
+        "far": r"shmem_putmem: dest {at} \({name} \+ 8\) with 67108864 bytes ends \d+ bytes past the end of [\w.]+'s global "
+               r"variables \[Q0102\]|shmem_putmem: dest {at} \({name} \+ 8\) with 67108864 bytes ends \d+ bytes past the end "
+               r"of the program's global variables \[Q0102\]",
+        "overlap": r"shmem_long_sum_reduce: dest {at} \({name} \+ 8\) with 16 bytes and source {at} \({name}\) with 16 bytes "
+                   r"overlap, but must be the same or lie apart \[Q0119\]",
+        "free": r"shmem_free: ptr is {at} \({name}\), which is a variable; shmem_malloc gives what can be freed \[Q0112\]",
+    }
+    PAST_ONE = (r"shmem_long_put: dest {at} \({name}\) with 40 bytes ends 8 bytes past the end of that variable, which has 32 bytes "
+                r"\[Q0116\]")
+
+    def check(self, program, at, names, mistakes=None, options=("-n", 2)):
+        for variable, name in names.items():
+            for kind, text in (mistakes or self.MISTAKES).items():
+                result = self.run_job(*options, program, variable, kind)
+                self.assertEqual(result.status, 1, (variable, kind, result))
+                self.assertRegex(result.err, text.format(at=at, name=re.escape(name)), (variable, kind))
+
+    def test_c(self):
+        names = {"file": "of_file", "program": "of_program", "function": "of_function", "another": "of_function"}
+        for flags in ((), ("-no-pie",), ("-flto",)):
+            program = self.build(OSHCC, self.SOURCE, *flags, kind="")
+            at = "0x[0-9a-f]+" if "-no-pie" in flags else re.escape(os.path.basename(program)) + r"\+0x[0-9a-f]+"
+            self.check(program, at, names)
+            self.check(program, at, names, {"one": self.PAST_ONE}, ("--check", "-n", 2))
+
+    def test_cxx(self):
+        """Also the function, which the linker's name of a variable of C++ has in it."""
+        names = {"file": "of_file", "program": "of_program", "space": "space::of_space",
+                 "function": "of_a_function()::of_function", "another": "of_another_function()::of_function"}
+        program = self.build(self.OSHCXX, self.SOURCE, "-x", "c++", kind="")
+        at = re.escape(os.path.basename(program)) + r"\+0x[0-9a-f]+"
+        self.check(program, at, names)
+        self.check(program, at, names, {"one": self.PAST_ONE}, ("--check", "-n", 2))
+
+    def test_library(self):
+        if "thread" in scenario.SANITIZE:
+            self.skipTest("the sanitizer's thread keeps libraries' variables private")
+        library = self.build(OSHCC, self.SOURCE, "-fPIC", "-DLIBRARY", kind="-shared")
+        calls = self.path("calls.c")
+        with open(calls, "w") as file:
+            file.write("#include <shmem.h>\nvoid mistake(const char *name, const char *kind);\nint main(int c, char **v)\n{\n"
+                       "    shmem_init();\n    mistake(v[1], v[2]);\n    return c;\n}\n")
+        program = self.build(OSHCC, calls, "-Wl,--no-as-needed", library, "-Wl,-rpath," + self.folder.name, kind="")
+        at = re.escape(os.path.basename(library)) + r"\+0x[0-9a-f]+"
+        self.check(program, at, {"file": "of_file", "program": "of_program", "function": "of_function"})
+
+    def test_stripped(self):
+        """No name is better than a wrong one; what the dynamic linker must know has its name left."""
+        program = self.build(OSHCC, self.SOURCE, "-rdynamic", kind="")
+        run("strip", program)
+        at = re.escape(os.path.basename(program)) + r"\+0x[0-9a-f]+"
+        self.check(program, at, {"program": "of_program"})
+        nameless = {kind: text.replace(r" \({name} \+ 8\)", "").replace(r" \({name}\)", "") for kind, text in self.MISTAKES.items()}
+        self.check(program, at, {"file": "", "function": ""}, nameless)
 
 
 if __name__ == "__main__":

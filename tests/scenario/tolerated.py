@@ -41,7 +41,7 @@ class Tolerated(scenario.Case):
                 result = scenario.until_good(lambda: self.run_job("--check", *shape, TOLERATED, "one-psync"),
                                              lambda result: "Q0120" in result.err)
                 self.assertEqual(result.status, 1, result)
-                self.assertRegex(result.err, r"shmem_barrier: pSync \S+ is still in use by PE \d in shmem_barrier.*\[Q0120\]")
+                self.assertRegex(result.err, r"shmem_barrier: pSync \S+ \(psync\) is still in use by PE \d in shmem_barrier.*\[Q0120\]")
 
 
 if __name__ == "__main__":
