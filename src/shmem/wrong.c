@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shmem/wrong.h"
+#include "boot/interpreter.h"
+#include "env/clock.h"
 #include "env/symbols.h"
 #include "shmem/api.h"
 
@@ -13,7 +15,8 @@
 #include <string.h>
 
 #define GUESS_BYTES  256
-#define REASON_BYTES (QUOIT_BOOT_TEXT_BYTES - 128)
+#define REASON_BYTES (QUOIT_BOOT_TEXT_BYTES - 128 - QUOIT_INTERPRETER_TEXT_BYTES)
+#define LINE_NS      2000000000u /* time limit for the line of an interpreter's program */
 
 /* Where the program called the routine, relative to the load address; 0 if a library called it, or nothing was
  * recorded. */
@@ -77,10 +80,12 @@ static void name_variables(char text[REASON_BYTES])
 static void compose(char text[QUOIT_BOOT_TEXT_BYTES], enum quoit_wrong code, const char *call, const char *format,
                     va_list args)
 {
-    char reason[REASON_BYTES];
+    char reason[REASON_BYTES], line[QUOIT_INTERPRETER_TEXT_BYTES];
     vsnprintf(reason, sizeof reason, format, args);
     name_variables(reason);
-    snprintf(text, QUOIT_BOOT_TEXT_BYTES, "%s: %s [Q%04d]", call, reason, (int)code);
+    bool has_line = called_from(call) == 0 && quoit_interpreter_line(quoit_clock_now_ns() + LINE_NS, line);
+    snprintf(text, QUOIT_BOOT_TEXT_BYTES, has_line ? "%s: %s (called at %s) [Q%04d]" : "%s: %s%s [Q%04d]", call, reason,
+             has_line ? line : "", (int)code);
 }
 
 void quoit_wrong(enum quoit_wrong code, const char *call, const char *format, ...)

@@ -213,17 +213,34 @@ class Loading(Folder):
                                   LIBSHMEM, self.library())
             self.assertEqual((result.status, result.out, result.err), (0, "", ""), result)
 
-    def test_places_of_an_interpreter(self):
-        """A place in libffi is nobody's: a block that is freed twice has none."""
+    PYTHON = ("import ctypes, os, sys\nshmem = ctypes.CDLL(sys.argv[1])\nshmem.shmem_malloc.restype = ctypes.c_void_p\n"
+              "shmem.shmem_init()\nblock = ctypes.c_void_p(shmem.shmem_malloc(100))\nshmem.shmem_free(block)\n")
+
+    def python_mistake(self, program, *options):
+        """The one report of a program that frees a block once more."""
         if scenario.SANITIZE:
             self.skipTest("an interpreter is built without the sanitizer")
-        text = ("import ctypes, sys\nshmem = ctypes.CDLL(sys.argv[1])\nshmem.shmem_malloc.restype = ctypes.c_void_p\n"
-                "shmem.shmem_init()\nblock = ctypes.c_void_p(shmem.shmem_malloc(100))\n"
-                "shmem.shmem_free(block)\nshmem.shmem_free(block)\n")
-        result = self.run_job("--check", "-n", 2, sys.executable, "-c", text, LIBSHMEM)
+        path = self.path("twice.py")
+        with open(path, "w") as file:
+            file.write(self.PYTHON + program)
+        result = self.run_job(*options, "-n", 2, sys.executable, path, LIBSHMEM)
         self.assertEqual(result.status, 1, result)
-        self.assertRegex(result.err, "shmem_free: ptr is 0x[0-9a-f]+, a block of 100 bytes from shmem_malloc that shmem_free has "
-                                     r"freed already \[Q0112\]")
+        return result.err
+
+    def test_places_of_an_interpreter(self):
+        """A place in libffi is nobody's: a block that is freed twice has none. The call's is the line in Python."""
+        self.assertRegex(self.python_mistake("def again():\n    shmem.shmem_free(block)\n\nagain()\n", "--check"),
+                         "shmem_free: ptr is 0x[0-9a-f]+, a block of 100 bytes from shmem_malloc that shmem_free has freed already "
+                         r"\(called at twice\.py:8\) \[Q0112\]")
+
+    def test_package_of_an_interpreter(self):
+        """The line is the program's, not that of a package between it and the library."""
+        os.makedirs(self.path("site-packages"), exist_ok=True)
+        with open(self.path("site-packages/between.py"), "w") as file:
+            file.write("def free(shmem, block):\n    shmem.shmem_free(block)\n")
+        self.assertRegex(self.python_mistake("sys.path.append(os.path.join(os.path.dirname(__file__), 'site-packages'))\n"
+                                             "import between\n\nbetween.free(shmem, block)\n"),
+                         r"no block now; freed twice\? \(called at twice\.py:10\) \[Q0112\]")
 
     def test_what_is_not_symmetric(self):
         """Named as in the library's file, with the only reason."""
