@@ -736,6 +736,59 @@ static void test_writes_of_a_paced_wire_are_whole(void **state)
     }
 }
 
+/* The queue is a ring of bytes: entries that do not fit before its end begin at its start, and the gap is skipped.
+ * Entries that landed earlier lie in that gap; here each of them would put an old word back. */
+static void test_the_end_of_the_queue_is_skipped(void **state)
+{
+    enum { WORDS = 4096, OLD = 0x1111, TURNS = 12, AREA_BYTES = WORDS * 8 };
+    struct rig *rig = *state;
+    struct quoit_port *ports[2];
+    static uint8_t source[AREA_BYTES], got[AREA_BYTES];
+    rig->knobs.write_latency_ns = MS / 50;
+    connect_windows(rig, ports);
+    for (uint64_t i = 0; i < 2 * WORDS; i++) /* the shortest entries, once around and more */
+        assert_int_equal(quoit_port_write64(ports[0], QUOIT_WINDOW_MEMORY, i % WORDS * 8, OLD + i), QUOIT_OK);
+    for (uint32_t turn = 0; turn < TURNS; turn++) { /* first where the words are, then beside them */
+        uint64_t at = turn == 0 ? 0 : AREA_BYTES;
+        memset(source, (int)(0x80 + turn), sizeof source);
+        for (uint64_t done = 0; done < AREA_BYTES; done += 8192)
+            assert_int_equal(quoit_port_write(ports[0], QUOIT_WINDOW_MEMORY, at + done, source + done, 8192), QUOIT_OK);
+    }
+    assert_int_equal(quoit_port_read(ports[0], QUOIT_WINDOW_MEMORY, AREA_BYTES, got, sizeof got), QUOIT_OK);
+    assert_memory_equal(got, source, sizeof got);
+    memset(source, 0x80, sizeof source);
+    assert_int_equal(quoit_port_read(ports[0], QUOIT_WINDOW_MEMORY, 0, got, sizeof got), QUOIT_OK);
+    assert_memory_equal(got, source, sizeof got);
+    rig_disconnect(ports);
+}
+
+/* Entries that begin before the end of the queue do not reach past it, where the buffers of long writes are: in each
+ * turn all buffers wait to land while short writes follow, in some turns around the end of the queue. */
+static void test_entries_stay_in_the_queue(void **state)
+{
+    enum { TURNS = 40, LONG = 32768, SHORT = 4096, SHORT_COUNT = 4 };
+    struct rig *rig = *state;
+    struct quoit_port *ports[2];
+    static uint8_t expected[WINDOW_BYTES], source[LONG];
+    rig->knobs.write_latency_ns = 10 * MS;
+    connect_windows(rig, ports);
+    for (uint32_t turn = 0; turn < TURNS; turn++) {
+        uint64_t word;
+        for (uint64_t at = 0, bytes; at < WINDOW_BYTES + SHORT_COUNT * SHORT; at += bytes) {
+            bool is_long = at < WINDOW_BYTES;
+            uint64_t to = is_long ? at : at - WINDOW_BYTES + LONG / 2; /* not where a long write begins */
+            bytes = is_long ? LONG : SHORT;
+            for (size_t i = 0; i < bytes; i++)
+                source[i] = (uint8_t)(turn * 31 + at / SHORT + i * 7 + i / 251);
+            memcpy(expected + to, source, bytes);
+            assert_int_equal(quoit_port_write(ports[0], QUOIT_WINDOW_MEMORY, to, source, bytes), QUOIT_OK);
+        }
+        assert_int_equal(quoit_port_read(ports[0], QUOIT_WINDOW_MEMORY, 0, &word, sizeof word), QUOIT_OK);
+        assert_memory_equal(window_of(rig, 1), expected, sizeof expected);
+    }
+    rig_disconnect(ports);
+}
+
 #define T(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -759,6 +812,8 @@ int main(void)
         T(test_latencies_are_kept),
         T(test_dma_does_not_outlive_the_link),
         T(test_close_does_not_wait_for_dma),
+        T(test_the_end_of_the_queue_is_skipped),
+        T(test_entries_stay_in_the_queue),
         T(test_order_with_every_knob),
         T(test_writes_of_a_paced_wire_are_whole),
     };
