@@ -591,6 +591,44 @@ static void test_a_message_overtakes_a_put(void **state)
     break_long_put(&put);
 }
 
+/* Takes what has come, and counts it. */
+static void take_what_came(int fd, char *to, uint64_t *all)
+{
+    ssize_t now = recv(fd, to, PUT_BYTES, MSG_DONTWAIT);
+    *all += now > 0 ? (uint64_t)now : 0;
+}
+
+/* An end whose peer does not read may sleep, and its descriptor is readable again as soon as there is room. */
+static void test_sleep_until_there_is_room(void **state)
+{
+    const uint64_t piece_bytes = 128u << 10;
+    struct side side;
+    void *window;
+    char *local = calloc(1, PUT_BYTES), *come = malloc(PUT_BYTES);
+    uint64_t all = 0;
+    (void)state;
+    assert_non_null(local);
+    assert_non_null(come);
+    struct quoit_net_key key = open_side(&side, 0);
+    int fd = be_host_with(&side, 1, WINDOW_BYTES);
+    assert_int_equal(driver->attach(side.end, 1, &key, &window), QUOIT_OK);
+    const struct quoit_net_transfer transfer = {.host = 1, .window = window, .local = local, .bytes = PUT_BYTES};
+    assert_int_equal(driver->put(side.end, &transfer), QUOIT_OK);
+    until(driver->arm(side.end) && !has_something(driver->wait_fd(side.end)), &side, NULL);
+    until((take_what_came(fd, come, &all), has_something(driver->wait_fd(side.end))), NULL, NULL);
+    assert_true(all > 0);
+    until((take_what_came(fd, come, &all), all == PUT_BYTES / piece_bytes * (piece_bytes + sizeof(struct frame))),
+          &side, NULL);
+    until(driver->arm(side.end) && !has_something(driver->wait_fd(side.end)), &side, NULL);
+    close(fd);
+    until(side.broken_mask != 0, &side, NULL);
+    driver->abandon(side.end, 1);
+    driver->detach(side.end, window);
+    close_side(&side);
+    free(come);
+    free(local);
+}
+
 static void ask(int fd, const struct side *side, uint64_t id, uint64_t bytes)
 {
     const struct frame frame = {
@@ -707,6 +745,7 @@ int main(void)
         cmocka_unit_test(test_two_that_call_each_other),
         cmocka_unit_test(test_a_get_that_is_abandoned),
         cmocka_unit_test(test_a_message_overtakes_a_put),
+        cmocka_unit_test(test_sleep_until_there_is_room),
         cmocka_unit_test(test_gets_together),
         cmocka_unit_test(test_answers_and_puts_take_turns),
         cmocka_unit_test(test_a_guest_that_was_not_taken),
