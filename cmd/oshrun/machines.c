@@ -10,11 +10,20 @@
 
 #define LINE_BYTES 1024
 
+/* Remote shells and terminals take bytes below a blank for commands. */
+static bool is_name(const char *name, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)name[i] <= ' ' || name[i] == '\x7f')
+            return false;
+    return length > 0 && length < MACHINE_NAME_BYTES && name[0] != '-';
+}
+
 /* The name is the first `length` bytes of `name`. slots: 0: not given. */
 static bool add(struct machines *machines, const char *name, size_t length, uint32_t slots,
                 char problem_out[MACHINES_PROBLEM_BYTES])
 {
-    if (length == 0 || length >= MACHINE_NAME_BYTES || name[0] == '-') {
+    if (!is_name(name, length)) {
         snprintf(problem_out, MACHINES_PROBLEM_BYTES, "\"%.*s\" is no name of a host", (int)(length > 99 ? 99 : length),
                  name);
         return false;

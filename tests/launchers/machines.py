@@ -194,6 +194,7 @@ class Options(scenario.Case):
                                    ("a slots=0\n", 1, 'slots must be 1..1023, not "0"'),
                                    ("# a\nb cores 2\n", 2, '"cores" is not understood; a line is: name slots=N'),
                                    ("-oProxyCommand=x\n", 1, '"-oProxyCommand=x" is no name of a host'),
+                                   ("m\x1b[2J\n", 1, '"m?[2J" is no name of a host'),
                                    ("a\n" + "b" * 2000 + "\n", 2, "the line is longer than"),
                                    ("a:1024\n", 1, "slots must be 1..1023")):
             path = self.hostfile(text)
