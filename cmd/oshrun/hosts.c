@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -371,18 +370,10 @@ void hosts_drain_proxy(struct host *host)
         proxy_ready(&host->proxy, EPOLLIN);
 }
 
-/* This program. Without /proc by the name under which it was started. */
-static int spawn_proxy(int *fd_out, pid_t *pid_out)
-{
-    int error = quoit_proxy_process_spawn("/proc/self/exe", fd_out, pid_out);
-    const char *started_as = (const char *)(uintptr_t)getauxval(AT_EXECFN);
-    return error == ENOENT && started_as ? quoit_proxy_process_spawn(started_as, fd_out, pid_out) : error;
-}
-
 static bool start_proxy(struct job *job, struct host *host)
 {
     struct quoit_proxy_message load = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_LOAD};
-    int fd = -1, error = spawn_proxy(&fd, &host->proxy_pid);
+    int fd = -1, error = quoit_program_spawn(NULL, QUOIT_PROXY_OPTION, &fd, &host->proxy_pid);
     if (error) {
         host->proxy_pid = 0;
         quoit_say("cannot start the proxy of host%u: %s%s [Q0213]", host->index, strerror(error),

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "boot/agent.h"
 #include "env/calls.h"
 #include "env/clock.h"
 #include "env/descriptors.h"
@@ -372,6 +373,8 @@ int main(int argc, char **argv)
     raise_file_limit(&job); /* a network of many hosts has many connections */
     if (serve_is_asked(argc, argv))
         _exit(serve_host()); /* threads that were joined may still be ending, which a leak check at exit cannot judge */
+    if (argc == 2 && strcmp(argv[1], QUOIT_AGENT_OPTION) == 0)
+        _exit(quoit_agent_serve());
     if (agent_is_asked(argc, argv)) {
         status = agent_hear(&agent);
         if (status != PLAN_GO_ON)

@@ -29,7 +29,7 @@ struct process {
 static void send_message(struct quoit_proxy_message message)
 {
     message.magic = QUOIT_BOOT_MAGIC;
-    quoit_proxy_process_say(QUOIT_PROXY_FD, &message);
+    quoit_proxy_process_say(QUOIT_PROGRAM_FD, &message);
 }
 
 static void on_ready(void *arg)
@@ -64,7 +64,7 @@ static bool exchange(void *arg, const void *own, uint32_t bytes, void *all_out)
     memcpy(message.body.contact.bytes, own, bytes);
     quoit_step("proxy", process->layout.host, "contact");
     send_message(message);
-    ssize_t n = quoit_receive_with_descriptors(QUOIT_PROXY_FD, &message, sizeof message, &nothing, 0);
+    ssize_t n = quoit_receive_with_descriptors(QUOIT_PROGRAM_FD, &message, sizeof message, &nothing, 0);
     if (n != (ssize_t)sizeof message || message.kind != QUOIT_PROXY_CONTACTS)
         return false; /* oshrun has ended */
     quoit_step("proxy", process->layout.host, "contacts");

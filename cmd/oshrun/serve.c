@@ -4,14 +4,12 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -57,7 +55,7 @@ struct serve {
 
 bool serve_is_asked(int argc, char **argv)
 {
-    return argc == 2 && strcmp(argv[1], QUOIT_PROXY_ARGUMENT) == 0;
+    return argc == 2 && strcmp(argv[1], QUOIT_PROXY_OPTION) == 0;
 }
 
 /* Words of and to other hosts */
@@ -69,14 +67,14 @@ static void say(enum quoit_proxy_kind kind, uint32_t host, int32_t status)
         message.body.status = status;
     else
         message.body.lost.host = host;
-    quoit_proxy_process_say(QUOIT_PROXY_FD, &message);
+    quoit_proxy_process_say(QUOIT_PROGRAM_FD, &message);
 }
 
 static void say_alive(void)
 {
     const struct quoit_proxy_message message = {
         .magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_PING, .body.pid = (int32_t)getpid()};
-    quoit_proxy_process_say(QUOIT_PROXY_FD, &message);
+    quoit_proxy_process_say(QUOIT_PROGRAM_FD, &message);
 }
 
 /* Tells the agent what has become true of all hosts. Hosts whose PEs have ended wait for nobody. Under the lock. */
@@ -153,7 +151,7 @@ static bool is_absent(struct serve *serve, uint32_t host)
 /* While words are under way the agent has no other to say but END, or is gone. */
 static bool is_agent_silent(void)
 {
-    struct pollfd agent = {.fd = QUOIT_PROXY_FD, .events = POLLIN};
+    struct pollfd agent = {.fd = QUOIT_PROGRAM_FD, .events = POLLIN};
     return poll(&agent, 1, 0) == 0;
 }
 
@@ -199,11 +197,10 @@ static bool have_finalized(const struct serve *serve)
     return true;
 }
 
-/* The lowest PE has ended, and the agent with it. The PEs of this host see that too, and one process reports it. */
+/* The PEs of this host see that too, and one process reports it. */
 static void lose_agent(struct serve *serve)
 {
     struct quoit_host_header *header = serve->memory;
-    struct quoit_pe_shared *lowest = quoit_memory_pe(&serve->layout, serve->memory, 0);
     if (have_finalized(serve)) {
         spread(serve, QUOIT_PROXY_ABSENT, 0);
         quoit_proxy_stop(&serve->layout, serve->memory);
@@ -215,8 +212,8 @@ static void lose_agent(struct serve *serve)
     pthread_mutex_unlock(&serve->lock);
     if (is_ending)
         _exit(0);
-    if (quoit_ended_claim(header, quoit_ended_status(lowest)))
-        quoit_ended_say(serve->layout.first_pe, lowest);
+    if (quoit_ended_claim(header, 1))
+        quoit_ended_say_agent();
     end(serve, quoit_ended_decision(header));
 }
 
@@ -249,7 +246,7 @@ static void *converse(void *arg)
     struct serve *serve = arg;
     struct quoit_proxy_message message;
     for (;;) {
-        ssize_t n = recv(QUOIT_PROXY_FD, &message, sizeof message, 0);
+        ssize_t n = recv(QUOIT_PROGRAM_FD, &message, sizeof message, 0);
         if (n < 0 && errno == EINTR)
             continue;
         if (n != (ssize_t)sizeof message || message.magic != QUOIT_BOOT_MAGIC)
@@ -269,14 +266,14 @@ static bool exchange(void *arg, const void *own, uint32_t bytes, void *all_out)
     struct quoit_proxy_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_CONTACT};
     memcpy(message.body.contact.bytes, own, bytes);
     quoit_step("proxy", serve->layout.host, "contact");
-    quoit_proxy_process_say(QUOIT_PROXY_FD, &message);
+    quoit_proxy_process_say(QUOIT_PROGRAM_FD, &message);
     for (uint32_t i = 0; i < serve->layout.job.host_count; i++) {
         ssize_t n;
         do
-            n = recv(QUOIT_PROXY_FD, &message, sizeof message, 0);
+            n = recv(QUOIT_PROGRAM_FD, &message, sizeof message, 0);
         while (n < 0 && errno == EINTR);
         if (n != (ssize_t)sizeof message || message.kind != QUOIT_PROXY_CONTACT || message.body.contact.host != i)
-            return false; /* the lowest PE has ended, and said why */
+            return false; /* the agent has ended, which its PEs see */
         memcpy((char *)all_out + (size_t)i * bytes, message.body.contact.bytes, bytes);
     }
     return true;
@@ -285,7 +282,7 @@ static bool exchange(void *arg, const void *own, uint32_t bytes, void *all_out)
 /* START and its descriptors. False: who would send it has ended, or it was reported. */
 static bool receive_start(struct quoit_proxy_message *message_out, struct quoit_ancillary *came)
 {
-    ssize_t n = quoit_receive_with_descriptors(QUOIT_PROXY_FD, message_out, sizeof *message_out, came, 0);
+    ssize_t n = quoit_receive_with_descriptors(QUOIT_PROGRAM_FD, message_out, sizeof *message_out, came, 0);
     bool is_whole = n == (ssize_t)sizeof *message_out && message_out->magic == QUOIT_BOOT_MAGIC;
     if (is_whole && message_out->kind == QUOIT_PROXY_LOAD) {
         message_out->body.driver[QUOIT_PROXY_TEXT_BYTES - 1] = '\0';
@@ -298,29 +295,6 @@ static bool receive_start(struct quoit_proxy_message *message_out, struct quoit_
         quoit_say("a message of another version of Quoit to the proxy of a host: is this the oshrun of its library? "
                   "[Q0311]");
     return false;
-}
-
-static bool has_launcher(void)
-{
-    struct stat stat;
-    if (fstat(QUOIT_PROXY_FD, &stat) == 0 && S_ISSOCK(stat.st_mode))
-        return true;
-    quoit_say("--proxy is what oshrun starts, and PEs of another launcher's job [Q0210]");
-    return false;
-}
-
-/* The agent waits for it. The PE's process is not the parent of what runs on. Launchers send
- * signals to all processes of a host; what the PEs do with them is theirs, and the proxy ends after them. */
-static bool leave_parent(void)
-{
-    static const int of_the_job[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGPIPE};
-    pid_t pid = fork();
-    if (pid > 0)
-        _exit(0);
-    setpgid(0, 0);
-    for (size_t i = 0; i < sizeof of_the_job / sizeof of_the_job[0]; i++)
-        signal(of_the_job[i], SIG_IGN);
-    return pid == 0;
 }
 
 static bool open_host(struct serve *serve, struct quoit_proxy_message *start, int memory_fd)
@@ -343,7 +317,7 @@ static int serve_agent(struct quoit_proxy_message *start, int memory_fd)
     pthread_t thread;
     if (!quoit_calls_check(QUOIT_CALLS_NETWORK))
         return 1;
-    if (!leave_parent())
+    if (!quoit_program_leave_starter())
         return 1;
     say_alive(); /* so that the agent can kill it */
     quoit_step("proxy", start->body.start.host, "start");
@@ -381,7 +355,7 @@ int serve_host(void)
     struct quoit_proxy_message start;
     int fds[QUOIT_PROXY_FDS_MAX];
     struct quoit_ancillary came = {.fds = fds, .fd_max = QUOIT_PROXY_FDS_MAX};
-    if (!has_launcher())
+    if (!quoit_program_has_starter(QUOIT_PROXY_OPTION))
         return 2;
     prctl(PR_SET_NAME, "quoit-proxy");
     quoit_step("proxy", QUOIT_STEP_ANY, "begin");

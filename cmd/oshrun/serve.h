@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* serve.h - oshrun --proxy: the proxy of one host (boot/proxy_process.h), of oshrun's job (proxy.h) or of one that
- * another launcher started. The latter ends when the host's lowest PE, which has the agent, has ended. */
+ * another launcher started. The latter ends when the host's agent has ended. */
 #ifndef OSHRUN_SERVE_H
 #define OSHRUN_SERVE_H
 

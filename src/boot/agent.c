@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "boot/agent.h"
 #include "boot/abstract.h"
-#include "boot/apart.h"
 #include "boot/await.h"
 #include "boot/ended.h"
 #include "boot/exit.h"
 #include "boot/heap_default.h"
 #include "boot/launcher.h"
-#include "boot/protocol.h"
+#include "boot/program.h"
 #include "boot/proxy_process.h"
 #include "boot/version.h"
 #include "boot/vigil.h"
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/step.h"
 #include "env/clock.h"
 #include "env/descriptors.h"
 #include "env/limits.h"
@@ -24,8 +24,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -60,14 +61,11 @@ struct member {
 };
 
 struct agent {
-    const struct quoit_boot *pe; /* of this process */
-    struct quoit_exchange exchange;
     struct quoit_boot host; /* layout, and the memory as far as the records */
     const struct quoit_hosts *hosts;
     uint32_t host_index;
-    struct quoit_proxy_spawn spawn; /* several hosts */
-    int proxy_fd;                   /* -1: one host, or not started */
-    pid_t proxy_pid;                /* 0: it has not sent it yet */
+    int proxy_fd;    /* -1: one host, or not started */
+    pid_t proxy_pid; /* 0: it has not sent it yet */
     uint64_t proxy_busy_ns;
     bool is_pinged;                 /* the proxy, which has not answered */
     uint64_t ping_ns;               /* when it was, or had answered */
@@ -96,28 +94,6 @@ struct agent {
     struct quoit_await await; /* for the PEs and the proxy, until all go */
     struct quoit_vigil vigil;
 };
-
-enum quoit_status quoit_agent_listen(char name_out[QUOIT_AGENT_NAME_BYTES], int *listen_fd_out)
-{
-    uint64_t random[2];
-    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
-        return QUOIT_SYSTEM;
-    snprintf(name_out, QUOIT_AGENT_NAME_BYTES, "quoit-%016llx%016llx", (unsigned long long)random[0],
-             (unsigned long long)random[1]);
-    enum quoit_status status = quoit_abstract_listen(name_out, listen_fd_out);
-    if (status != QUOIT_OK)
-        quoit_say("cannot make the socket on which the PEs of a host meet: %s [Q0312]", strerror(errno));
-    return status;
-}
-
-enum quoit_status quoit_agent_connect(const char *name, int *fd_out)
-{
-    enum quoit_status status = quoit_abstract_connect(name, geteuid(), fd_out);
-    if (status == QUOIT_OK || status == QUOIT_GONE)
-        return status;
-    quoit_say("cannot connect to PE 0: %s [Q0312]", status == QUOIT_INVALID ? "it is another user's" : strerror(errno));
-    return QUOIT_SYSTEM;
-}
 
 static struct quoit_host_header *header_of(const struct agent *agent)
 {
@@ -182,16 +158,37 @@ static bool wait_for_ends(struct agent *agent, uint64_t until_ns)
     return watched_count(agent) == 0;
 }
 
+/* A PE in shmem_global_exit, whose exit handlers run. */
+static bool is_exiting(const struct agent *agent, uint32_t pe)
+{
+    /* Pairs with quoit_client_leave_word. */
+    return agent->is_going &&
+           atomic_load_explicit(&record_of(agent, pe)->unsent_kind, memory_order_acquire) == QUOIT_BOOT_ABORT;
+}
+
 /* For instance PEs that are stopped. A process whose connection is open is alive, so its pid is not reused. */
-static void kill_the_rest(struct agent *agent)
+static void kill_the_rest(struct agent *agent, bool has_exit_handlers)
 {
     for (uint32_t i = 0; i < agent->connection_count; i++) {
-        struct ucred peer;
-        socklen_t bytes = sizeof peer;
-        if (agent->connections[i].role == ROLE_WATCH && agent->connections[i].pe != 0 &&
-            getsockopt(agent->connections[i].fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.pid > 0)
-            kill(peer.pid, SIGKILL);
+        const struct connection *connection = &agent->connections[i];
+        const struct member *member = &agent->members[connection->pe];
+        if (connection->role == ROLE_WATCH && member->process > 0 &&
+            !(has_exit_handlers && is_exiting(agent, connection->pe)))
+            kill(member->process, SIGKILL);
     }
+}
+
+/* PEs that have not connected only the launcher can end; one of the others asks it. */
+static void say_end(struct agent *agent, int status)
+{
+    struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_END};
+    message.body.end.status = status;
+    message.body.end.has_to_ask = !agent->is_going;
+    for (uint32_t i = 0; i < agent->connection_count; i++)
+        if (agent->connections[i].role == ROLE_WATCH) {
+            say(agent->connections[i].fd, &message, -1);
+            message.body.end.has_to_ask = false;
+        }
 }
 
 /* The proxy ends when it has passed the end on to other hosts, or as its socket closes. One that hangs or is stopped
@@ -208,26 +205,22 @@ static void end_proxy(const struct agent *agent)
         kill(agent->proxy_pid, SIGKILL);
 }
 
-/* Ends all PEs, this one last. The reason has been reported. */
+/* Ends all PEs. The reason has been reported. */
 __attribute__((noreturn)) static void finish(struct agent *agent, int status, uint64_t grace_ns)
 {
-    struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_END};
-    message.body.end.status = status;
     if (agent->proxy_fd >= 0 && !agent->is_end_told)
         quoit_proxy_process_say(
             agent->proxy_fd,
             &(struct quoit_proxy_message){.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_END, .body.status = status});
     quoit_clock_sleep_ns(grace_ns);
-    for (uint32_t i = 0; i < agent->connection_count; i++)
-        if (agent->connections[i].role == ROLE_WATCH)
-            say(agent->connections[i].fd, &message, -1);
-    if (!wait_for_ends(agent, quoit_clock_now_ns() + OBEY_NS))
-        kill_the_rest(agent);
+    say_end(agent, status);
+    if (!wait_for_ends(agent, quoit_clock_now_ns() + OBEY_NS)) {
+        kill_the_rest(agent, true);
+        if (!wait_for_ends(agent, quoit_clock_now_ns() + QUOIT_EXIT_LIMIT_NS + OBEY_NS))
+            kill_the_rest(agent, false);
+    }
     if (agent->proxy_fd >= 0)
         end_proxy(agent);
-    if (!agent->is_going) /* only the launcher can end PEs that have not connected */
-        agent->exchange.ops->abort(&agent->exchange, status, "the job could not start");
-    (void)quoit_exit_has_begun(agent->pe); /* then its exit handlers end it */
     _exit(status);
 }
 
@@ -238,7 +231,7 @@ __attribute__((noreturn)) static void finish_for(struct agent *agent, uint32_t p
     int status = quoit_ended_status(shared);
     bool is_told = !quoit_ended_claim(header_of(agent), status);
     if (!is_told)
-        quoit_ended_say(pe_of(agent, pe), shared);
+        quoit_ended_say(pe_of(agent, pe), shared, agent->members[pe].process);
     atomic_store(&header_of(agent)->is_told, 1);
     finish(agent, quoit_ended_decision(header_of(agent)), is_told ? 0 : GRACE_NS);
 }
@@ -283,8 +276,13 @@ static void take_hello(struct agent *agent, struct connection *connection, const
         agent->core_count_max = message->body.hello.core_count;
 }
 
+/* The kernel knows the process also where this one cannot see the pid that it has in its own namespace. */
 static void take_watch(struct agent *agent, struct connection *connection, uint32_t pe)
 {
+    struct ucred peer = {0};
+    socklen_t bytes = sizeof peer;
+    if (getsockopt(connection->fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0)
+        agent->members[pe].process = peer.pid;
     connection->role = ROLE_WATCH;
     connection->pe = pe;
     agent->members[pe].is_watched = true;
@@ -301,9 +299,21 @@ static void pass_contact(struct agent *agent, const struct quoit_boot_message *m
     agent->contact_count++;
 }
 
-static void tell_finalized(struct agent *agent)
+/* So that the lowest PE knows this process, and that it does not hang. */
+static void say_alive(int fd)
 {
-    quoit_proxy_process_tell(agent->proxy_fd, QUOIT_PROXY_FINALIZED);
+    struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_PING};
+    message.body.pid = (int32_t)getpid();
+    say(fd, &message, -1);
+}
+
+/* All PEs of this host have passed shmem_finalize; the lowest waits until those of all have. */
+static void note_finalized(struct agent *agent)
+{
+    if (agent->proxy_fd >= 0)
+        quoit_proxy_process_tell(agent->proxy_fd, QUOIT_PROXY_FINALIZED);
+    else
+        atomic_fetch_add(&header_of(agent)->finalized_count, 1);
     agent->is_finalized_told = true;
 }
 
@@ -323,10 +333,12 @@ static bool take_message(struct agent *agent, struct connection *connection, con
         agent->ready_count++;
     } else if (connection->role == ROLE_TALK && message->kind == QUOIT_BOOT_CRASHED && agent->is_going) {
         finish_for(agent, connection->pe);
+    } else if (connection->role == ROLE_WATCH && message->kind == QUOIT_BOOT_PING) {
+        say_alive(connection->fd);
     } else if (is_lowest && message->kind == QUOIT_BOOT_CONTACT && agent->proxy_fd >= 0) {
         pass_contact(agent, message);
-    } else if (is_lowest && message->kind == QUOIT_BOOT_FINALIZED && agent->proxy_fd >= 0) {
-        tell_finalized(agent);
+    } else if (is_lowest && message->kind == QUOIT_BOOT_FINALIZED && agent->is_going) {
+        note_finalized(agent);
     } else {
         return false;
     }
@@ -364,10 +376,15 @@ static void accept_all(struct agent *agent)
     }
 }
 
+static bool is_missing(const struct agent *agent, uint32_t pe)
+{
+    return !agent->members[pe].has_hello || !agent->members[pe].is_watched;
+}
+
 static bool have_all_come(const struct agent *agent)
 {
     for (uint32_t pe = 0; pe < agent->count; pe++)
-        if (!agent->members[pe].has_hello || (pe != 0 && !agent->members[pe].is_watched))
+        if (is_missing(agent, pe))
             return false;
     return true;
 }
@@ -417,8 +434,9 @@ static void lay_out(struct agent *agent)
     message.body.layout.job = agent->host.layout.job;
     message.body.layout.host = agent->host_index;
     agent->has_layout = true;
+    quoit_step("agent", agent->host_index, "layout");
     if (agent->hosts->count > 1 &&
-        quoit_proxy_process_start(&agent->spawn, &agent->host, agent->hosts->tag, &agent->proxy_fd) != QUOIT_OK)
+        quoit_proxy_process_start(&agent->host, agent->hosts->tag, &agent->proxy_fd) != QUOIT_OK)
         finish(agent, 1, GRACE_NS);
     for (uint32_t pe = 0; pe < agent->count; pe++) {
         message.body.layout.pe = pe_of(agent, pe);
@@ -431,6 +449,7 @@ static void lay_out(struct agent *agent)
 static void let_go(struct agent *agent)
 {
     const struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_GO};
+    quoit_step("agent", agent->host_index, "go");
     agent->is_going = true;
     agent->ready_count = 0;
     agent->is_ready_told = false;
@@ -579,7 +598,7 @@ static void look_for_finalized(struct agent *agent)
     for (uint32_t pe = 0; pe < agent->count; pe++) /* pairs with quoit_client_leave_word */
         if (atomic_load_explicit(&record_of(agent, pe)->unsent_kind, memory_order_acquire) != QUOIT_BOOT_FINALIZED)
             return;
-    tell_finalized(agent);
+    note_finalized(agent);
 }
 
 static void look_at_clock(struct agent *agent)
@@ -626,11 +645,6 @@ static bool has_ended(pid_t process)
     bool is_ended = poll(&poll_fd, 1, 0) > 0;
     close(fd);
     return is_ended;
-}
-
-static bool is_missing(const struct agent *agent, uint32_t pe)
-{
-    return !agent->members[pe].has_hello || (pe != 0 && !agent->members[pe].is_watched);
 }
 
 /* A PE may end between the fence and its connection. */
@@ -727,10 +741,10 @@ static int tick_ms(const struct agent *agent)
     return ping_ms > SOON_MS ? (int)ping_ms : SOON_MS;
 }
 
-static void run(void *arg)
+/* Until all processes have ended after their PEs had finalized; all other ends are finish(). */
+static void run(struct agent *agent)
 {
-    struct agent *agent = arg;
-    for (;;) {
+    while (!agent->is_going || watched_count(agent) > 0) {
         uint32_t count = agent->connection_count;
         for (uint32_t i = 0; i < count; i++)
             agent->polls[i] = (struct pollfd){.fd = agent->connections[i].fd, .events = POLLIN};
@@ -751,11 +765,10 @@ static void run(void *arg)
     }
 }
 
-static struct agent *make_agent(const struct quoit_agent_config *config)
+static struct agent *make_agent(const struct quoit_agent_start *start)
 {
-    uint32_t count = config->hosts->list[config->host].pe_count;
+    uint32_t count = start->hosts.list[start->host].pe_count;
     struct agent *agent = calloc(1, sizeof *agent);
-    uint32_t *ranks = calloc(count, sizeof *ranks);
     if (agent) {
         agent->count = count;
         agent->connection_max = 2 * count + 16;
@@ -765,56 +778,99 @@ static struct agent *make_agent(const struct quoit_agent_config *config)
         agent->polls = calloc(agent->connection_max + 2, sizeof *agent->polls);
         agent->vigil.pes = calloc(count, sizeof *agent->vigil.pes);
     }
-    if (!agent || !ranks || !agent->members || !agent->connections || !agent->polls || !agent->vigil.pes)
+    if (!agent || !agent->members || !agent->connections || !agent->polls || !agent->vigil.pes)
         return NULL; /* the process ends */
-    quoit_hosts_ranks(config->hosts, config->host, ranks);
     for (uint32_t i = 0; i < count; i++) {
-        agent->members[i].rank = ranks[i];
-        agent->members[i].process = config->processes[ranks[i]];
+        agent->members[i].rank = start->pes[i].rank;
+        agent->members[i].process = start->pes[i].process;
     }
-    free(ranks);
+    agent->hosts = &start->hosts;
+    agent->host_index = start->host;
+    agent->proxy_fd = -1;
+    agent->lost_host = NO_HOST;
+    agent->host.memory_fd = -1;
+    agent->host.heap_bytes_asked = start->heap_bytes_asked;
+    agent->host.network = (struct quoit_boot_network){.driver = start->driver,
+                                                      .provider = start->provider,
+                                                      .device = start->device,
+                                                      .link_timeout_ns = start->link_timeout_ns,
+                                                      .link_limit_ns = start->link_limit_ns,
+                                                      .log_level = start->log_level,
+                                                      .has_loopback = start->has_loopback};
+    agent->begin_ns = agent->looked_ns = quoit_clock_now_ns();
+    agent->vigil.host = &agent->host;
     return agent;
 }
 
-enum quoit_status quoit_agent_start(const struct quoit_agent_config *config)
+/* The file that the lowest PE has written. NULL: it is of another version of Quoit. */
+static const struct quoit_agent_start *map_start(int fd)
 {
-    const struct quoit_boot *boot = config->boot;
-    int is_shared = 0;
-    struct agent *agent = make_agent(config);
+    struct stat stat;
+    char version[QUOIT_BOOT_VERSION_BYTES];
+    if (fstat(fd, &stat) != 0 || stat.st_size < (off_t)sizeof(struct quoit_agent_start))
+        return NULL;
+    const struct quoit_agent_start *start = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (start == MAP_FAILED)
+        return NULL;
+    quoit_version_put(version);
+    if (start->magic != QUOIT_BOOT_MAGIC || memcmp(start->version, version, sizeof version) != 0 ||
+        start->hosts.count > QUOIT_JOB_HOSTS_MAX || start->host >= start->hosts.count)
+        return NULL;
+    size_t pe_count = start->hosts.list[start->host].pe_count;
+    bool is_whole = (size_t)stat.st_size == sizeof *start + pe_count * sizeof start->pes[0];
+    return is_whole ? start : NULL;
+}
+
+/* START, with the socket on which the PEs meet and what the lowest PE has written. NULL: that PE has ended, or it was
+ * reported. */
+static const struct quoit_agent_start *receive_start(int *listen_fd_out)
+{
+    struct quoit_boot_message message;
+    int fds[2];
+    struct quoit_ancillary came = {.fds = fds, .fd_max = 2};
+    ssize_t n = quoit_receive_with_descriptors(QUOIT_PROGRAM_FD, &message, sizeof message, &came, 0);
+    if (n == 0)
+        return NULL;
+    bool is_whole = n == (ssize_t)sizeof message && message.magic == QUOIT_BOOT_MAGIC &&
+                    message.kind == QUOIT_BOOT_START && came.fd_count == 2;
+    const struct quoit_agent_start *start = is_whole ? map_start(fds[1]) : NULL;
+    if (start) {
+        close(fds[1]);
+        *listen_fd_out = fds[0];
+    } else {
+        quoit_say("a message of another version of Quoit to the agent of a host: is this the oshrun of its library? "
+                  "[Q0311]");
+    }
+    return start;
+}
+
+int quoit_agent_serve(void)
+{
+    char who[24];
+    int listen_fd;
+    if (!quoit_program_has_starter(QUOIT_AGENT_OPTION))
+        return 2;
+    prctl(PR_SET_NAME, "quoit-agent");
+    quoit_step("agent", QUOIT_STEP_ANY, "begin");
+    if (!quoit_program_leave_starter())
+        return 1;
+    say_alive(QUOIT_PROGRAM_FD);
+    const struct quoit_agent_start *start = receive_start(&listen_fd);
+    if (!start)
+        return 1;
+    snprintf(who, sizeof who, "host%u", start->host);
+    quoit_log_setup((enum quoit_log_level)start->log_level, who);
+    quoit_step("agent", start->host, "start");
+    struct agent *agent = make_agent(start);
     if (!agent) {
-        quoit_say("no memory for the records of %u PEs [Q0312]", boot->exchange.size);
-        return QUOIT_NO_MEMORY;
+        quoit_say("no memory for the records of %u PEs [Q0312]", start->hosts.list[start->host].pe_count);
+        return 1;
     }
-    agent->pe = boot;
-    agent->exchange = boot->exchange;
-    agent->hosts = config->hosts;
-    agent->host_index = config->host;
-    agent->proxy_fd = -1;
-    agent->lost_host = NO_HOST;
-    agent->host = (struct quoit_boot){.socket_fd = config->listen_fd,
-                                      .memory_fd = -1,
-                                      .heap_bytes_asked = boot->heap_bytes_asked,
-                                      .network = boot->network};
-    agent->begin_ns = agent->looked_ns = quoit_clock_now_ns();
-    agent->vigil.host = &agent->host;
-    agent->spawn.ends[0] = agent->spawn.ends[1] = -1;
-    int error = config->hosts->count > 1 ? quoit_proxy_process_prepare(NULL, &agent->spawn) : 0;
-    if (error != 0) {
-        quoit_say("cannot start the proxy of a host, %s " QUOIT_PROXY_ARGUMENT ": %s [Q0314]", agent->spawn.path,
-                  strerror(error));
-        return QUOIT_SYSTEM;
-    }
-    const int fds[] = {config->listen_fd, boot->exchange.fd, agent->spawn.ends[0], agent->spawn.ends[1]};
-    if (quoit_apart_start(run, agent, fds, 4, &is_shared) != QUOIT_OK) {
-        quoit_say("cannot start a thread: %s [Q0312]", strerror(errno));
-        return QUOIT_SYSTEM;
-    }
-    if (!is_shared) {
-        close(config->listen_fd);
-        if (agent->spawn.ends[0] >= 0) {
-            close(agent->spawn.ends[0]);
-            close(agent->spawn.ends[1]);
-        }
-    }
-    return QUOIT_OK;
+    agent->host.socket_fd = listen_fd;
+    agent->connections[0] = (struct connection){.fd = QUOIT_PROGRAM_FD};
+    take_watch(agent, &agent->connections[0], 0);
+    agent->connection_count = 1;
+    run(agent);
+    quoit_step("agent", start->host, "end");
+    return 0;
 }

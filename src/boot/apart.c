@@ -6,10 +6,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define STACK_BYTES (256u << 10)
@@ -28,12 +32,39 @@ static int compare(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
+bool quoit_apart_wait(int fd, int timeout_ms)
+{
+    struct pollfd comes = {.fd = fd, .events = POLLIN};
+    struct timespec timeout = {.tv_sec = timeout_ms / 1000, .tv_nsec = timeout_ms % 1000 * 1000000L};
+    return syscall(SYS_ppoll, &comes, 1, timeout_ms < 0 ? NULL : &timeout, NULL, 0) > 0;
+}
+
+ssize_t quoit_apart_receive(int fd, void *bytes_out, size_t byte_count)
+{
+    return syscall(SYS_recvfrom, fd, bytes_out, byte_count, 0, NULL, NULL);
+}
+
+ssize_t quoit_apart_send(int fd, const void *bytes, size_t byte_count)
+{
+    return syscall(SYS_sendto, fd, bytes, byte_count, MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
+}
+
+void quoit_apart_close(int fd)
+{
+    (void)syscall(SYS_close, fd);
+}
+
+static int open_nothing(void)
+{
+    return (int)syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC);
+}
+
 /* Unshares the descriptor table and closes all but fds[]. Containers often refuse unshare(), by a filter of system
  * calls. */
 static int move_apart(const struct start *start)
 {
     int first = start->fds[start->fd_count - 1] + 1;
-    if (close_range((unsigned)first, ~0u, CLOSE_RANGE_UNSHARE) != 0) {
+    if (syscall(SYS_close_range, first, ~0u, CLOSE_RANGE_UNSHARE) != 0) {
         if (unshare(CLONE_FILES) != 0)
             return 1;
         closefrom(first);
@@ -43,10 +74,10 @@ static int move_apart(const struct start *start)
         for (size_t i = 0; i < start->fd_count; i++)
             is_kept |= start->fds[i] == fd;
         if (!is_kept)
-            close(fd);
+            quoit_apart_close(fd);
     }
-    for (int fd = open("/dev/null", O_RDWR | O_CLOEXEC); fd >= 0 && fd < STDERR_FILENO;) /* 0 and 1 are never ours */
-        fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = open_nothing(); fd >= 0 && fd < STDERR_FILENO;) /* 0 and 1 are never ours */
+        fd = open_nothing();
     return 0;
 }
 

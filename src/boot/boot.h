@@ -2,10 +2,10 @@
 /* boot.h - bootstrap: this PE's place in the job, a barrier of all processes, and the job's end. launcher.h has the
  * table of launchers.
  *
- * Started by oshrun, a PE gets the answers from it; by a launcher with PMI or PMIx, from the lowest PE of its host, and
- * hosts are joined by a network.
- * Started alone, the process is a job of one PE with memory of its own. Started by a launcher that gives no way to find
- * the other PEs, quoit_boot_start says so and fails, rather than run N jobs of one PE.
+ * Started by oshrun, a PE gets the answers from it; by a launcher with PMI or PMIx, from the agent of its host
+ * (agent.h), and hosts are joined by a network. Started alone, the process is a job of one PE with memory of its own.
+ * Started by a launcher that gives no way to find the other PEs, quoit_boot_start says so and fails, rather than run N
+ * jobs of one PE.
  *
  * Threads: one at a time, but quoit_boot_abort may be called by any thread.
  */
@@ -47,6 +47,8 @@ struct quoit_boot {
     const struct quoit_port_driver *driver;            /* NULL: one host */
     struct quoit_port_endpoint ends[QUOIT_SIDE_COUNT]; /* of this host's ports */
     int watch_fd;                   /* the watching thread's connection, in its own descriptor table (watch.h) */
+    pid_t agent;                    /* without oshrun, in the lowest PE of a host: the process that it started as */
+    _Atomic bool needs_agent;       /* this PE is part of the job, and has not passed shmem_finalize */
     _Atomic bool has_records;       /* the watching thread may read the memory */
     _Atomic int32_t exiting_thread; /* the one in quoit_exit_job; 0: none */
     int exit_status;                /* its status */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* client.h - a PE's side of protocol.h, over boot->socket_fd: to oshrun, or to the agent in the lowest PE of its host.
+/* client.h - a PE's side of protocol.h, over boot->socket_fd: to oshrun, or to the agent of its host (agent.h).
  *
  * Threads: one at a time. Errors are reported to the user before a function returns, but GONE, which means that the
  * other side has ended.

@@ -14,6 +14,7 @@
 #define DECIDED    0x100u
 #define PLACE_NS   1000000000u
 #define LINE_BYTES 512
+#define HOST_BYTES 65
 
 bool quoit_ended_claim(struct quoit_host_header *header, int status)
 {
@@ -54,7 +55,7 @@ int quoit_ended_status(struct quoit_pe_shared *shared)
     return signal_number ? 128 + (int)(signal_number & 0x7f) : 1;
 }
 
-static void say_crash(uint32_t pe, struct quoit_pe_shared *shared, int signal_number)
+static void say_crash(uint32_t pe, struct quoit_pe_shared *shared, pid_t process, int signal_number)
 {
     struct quoit_crash_record crash = {0};
     char where[2 * QUOIT_PLACE_TEXT_BYTES + QUOIT_CALL_NAME_BYTES + 32] = "", address[32] = "";
@@ -65,8 +66,9 @@ static void say_crash(uint32_t pe, struct quoit_pe_shared *shared, int signal_nu
     if (signal_number == SIGSEGV || signal_number == SIGBUS)
         snprintf(address, sizeof address, " (address 0x%llx)", (unsigned long long)shared->crash.fault_address);
     char program[32];
-    snprintf(program, sizeof program, "/proc/%d/exe", (int)getpid()); /* the PEs of a job mostly run one program */
-    quoit_place_find(shared->crash.instruction ? program : NULL, &at, 1, quoit_clock_now_ns() + PLACE_NS, &place);
+    snprintf(program, sizeof program, "/proc/%d/exe", (int)process);
+    quoit_place_find(shared->crash.instruction && process ? program : NULL, &at, 1, quoit_clock_now_ns() + PLACE_NS,
+                     &place);
     if (place.line[0] || crash.call[0])
         snprintf(where, sizeof where, "\n  %s%s%s%s%s%s%s", place.line[0] ? "at " : "", place.function,
                  place.function[0] ? "() " : "", place.line, place.line[0] && crash.call[0] ? ", " : "",
@@ -75,7 +77,7 @@ static void say_crash(uint32_t pe, struct quoit_pe_shared *shared, int signal_nu
     quoit_ended_line("PE %u was killed by SIG%s%s [Q0201]%s", pe, name ? name : "?", address, where);
 }
 
-void quoit_ended_say(uint32_t pe, struct quoit_pe_shared *shared)
+void quoit_ended_say(uint32_t pe, struct quoit_pe_shared *shared, pid_t process)
 {
     uint32_t kind = atomic_load_explicit(&shared->unsent_kind, memory_order_acquire);
     int signal_number = (int)atomic_load_explicit(&shared->crash.signal, memory_order_acquire);
@@ -85,8 +87,17 @@ void quoit_ended_say(uint32_t pe, struct quoit_pe_shared *shared)
         quoit_ended_line("PE %u exited with status %d before shmem_finalize; the job was ended [Q0202]", pe,
                          quoit_ended_status(shared));
     else if (signal_number)
-        say_crash(pe, shared, signal_number);
+        say_crash(pe, shared, process, signal_number);
     else
         quoit_ended_line("PE %u ended before shmem_finalize: killed, or by _exit or exec; the job was ended [Q0203]",
                          pe);
+}
+
+void quoit_ended_say_agent(void)
+{
+    char host[HOST_BYTES];
+    if (gethostname(host, sizeof host) != 0)
+        host[0] = '\0';
+    host[sizeof host - 1] = '\0';
+    quoit_ended_line("the agent of host %s ended before its PEs; the job was ended [Q0240]", host);
 }

@@ -7,6 +7,7 @@
 #define QUOIT_BOOT_ENDED_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "host/layout.h"
 
@@ -17,8 +18,11 @@ int quoit_ended_decision(const struct quoit_host_header *header);
 
 /* The exit status of a PE that ended before shmem_finalize: as recorded, 128 + the recorded signal, or 1. */
 int quoit_ended_status(struct quoit_pe_shared *shared);
-/* Reports how it ended, unless the PE has reported that itself. */
-void quoit_ended_say(uint32_t pe, struct quoit_pe_shared *shared);
+/* Reports how it ended, unless the PE has reported that itself. process: its pid, if it is still there to be looked at;
+ * 0: not known. */
+void quoit_ended_say(uint32_t pe, struct quoit_pe_shared *shared, pid_t process);
+/* Reports that the agent of this host (agent.h) has ended before its PEs. */
+void quoit_ended_say_agent(void);
 /* Prints "quoit: text" on standard error. Unlike quoit_say() it names no PE as the speaker. */
 void quoit_ended_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Jobs of other launchers: PEs find each other through the launcher's key-value exchange (exchange.h), and the lowest
- * PE of each host runs the agent, which stands in for oshrun (agent.h). The hosts of a job find each other through the
- * exchange too. */
+ * PE of each host starts the agent, which stands in for oshrun (agent.h). The hosts of a job find each other through
+ * the exchange too. */
 #include "boot/agent.h"
 #include "boot/clerk.h"
 #include "boot/client.h"
@@ -32,6 +32,7 @@
 #define PART_CONTACT    0u /* of a PE, in the exchange */
 #define PART_NETWORK    1u /* and the next: of its host's proxy, from the lowest PE */
 #define LOOK_NS         50000u
+#define REASON_NS       1000000000u
 #define CRASH_LOOK_NS   1000000
 #define CRASH_LOOKS_MAX 1500
 
@@ -257,15 +258,13 @@ static enum quoit_status become_lowest(struct quoit_boot *boot, const struct con
     if (status == QUOIT_OK)
         status = read_all(exchange, own, hosts, processes);
     if (status == QUOIT_OK) {
-        const struct quoit_agent_config config = {.boot = boot,
-                                                  .hosts = hosts,
-                                                  .host = hosts->host_of_rank[exchange->rank],
-                                                  .processes = processes,
-                                                  .listen_fd = listen_fd};
+        int fd;
+        pid_t agent;
         boot->hosts = hosts;
-        status = quoit_agent_start(&config);
-    }
-    if (status != QUOIT_OK) {
+        status = quoit_agent_start(boot, hosts, processes, listen_fd, &fd, &agent);
+        if (status == QUOIT_OK)
+            status = quoit_watch_start(boot, fd, agent);
+    } else {
         close(listen_fd);
         quoit_hosts_close(hosts);
     }
@@ -359,7 +358,7 @@ static enum quoit_status find_agent(struct quoit_boot *boot, uint64_t data_bytes
     if (strncmp(lowest.contact.version, own.version, FIELD_BYTES) != 0)
         return refuse(exchange);
     snprintf(name_out, QUOIT_AGENT_NAME_BYTES, "%.*s", QUOIT_AGENT_NAME_BYTES - 1, lowest.contact.agent);
-    return quoit_watch_start(boot, name_out);
+    return quoit_watch_connect(boot, name_out);
 }
 
 /* Hosts find each other: the lowest PE of each passes on what the proxy says, and hears; all pass the fence. */
@@ -406,6 +405,15 @@ static enum quoit_status meet(struct quoit_boot *boot, uint64_t data_bytes, cons
     return quoit_client_join(boot, &hello);
 }
 
+/* The agent has ended the job, or has ended itself. The thread that watches it sees that as well: it reports it, and
+ * ends this process with the job's status. */
+static void wait_for_reason(const struct quoit_boot *boot, enum quoit_status status)
+{
+    uint64_t until_ns = quoit_clock_now_ns() + REASON_NS;
+    while (status == QUOIT_GONE && atomic_load(&boot->needs_agent) && quoit_clock_now_ns() < until_ns)
+        quoit_clock_sleep_ns(LOOK_NS);
+}
+
 static bool is_here(const char *launcher)
 {
     return quoit_exchange_find(launcher) != NULL;
@@ -425,7 +433,10 @@ static enum quoit_status join(struct quoit_boot *boot, uint64_t data_bytes)
     status = find_agent(boot, data_bytes, name);
     if (status == QUOIT_OK)
         status = meet(boot, data_bytes, name);
-    return status == QUOIT_OK && boot->layout.job.host_count > 1 ? join_hosts(boot) : status;
+    if (status == QUOIT_OK && boot->layout.job.host_count > 1)
+        status = join_hosts(boot);
+    wait_for_reason(boot, status);
+    return status;
 }
 
 static struct quoit_pe_shared *record_of(const struct quoit_boot *boot, uint32_t pe)
@@ -449,7 +460,9 @@ static enum quoit_status barrier(struct quoit_boot *boot)
     if (is_again)
         atomic_store_explicit(&own->unsent_kind, QUOIT_BOOT_READY, memory_order_release);
     atomic_store(&boot->has_records, true);
+    atomic_store(&boot->needs_agent, boot->layout.job.pe_count > 1);
     enum quoit_status status = boot->layout.job.pe_count == 1 ? QUOIT_OK : quoit_client_barrier(boot);
+    wait_for_reason(boot, status);
     if (status == QUOIT_OK && !quoit_boot_has_mpi())
         boot->exchange.ops->close(&boot->exchange); /* from here on the agent ends the job */
     else if (status == QUOIT_OK && !is_again)
@@ -464,8 +477,9 @@ static void leaving(struct quoit_boot *boot, uint64_t meeting_count, bool is_exi
     quoit_client_leave_word(boot, QUOIT_BOOT_LEAVING, 0, meeting_count);
 }
 
-/* The proxy still carries the last barrier of other hosts' PEs. */
-static void wait_for_hosts(const struct quoit_boot *boot)
+/* Of several hosts: the proxy still carries the last barrier of other hosts' PEs. Of one: an agent that is stopped
+ * would be left when the PEs have ended, with nobody to report it. */
+static void wait_for_agent(const struct quoit_boot *boot)
 {
     const struct quoit_host_header *header = boot->memory;
     const struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_FINALIZED};
@@ -475,13 +489,9 @@ static void wait_for_hosts(const struct quoit_boot *boot)
         quoit_clock_sleep_ns(LOOK_NS);
 }
 
-/* The lowest PE of a host runs the agent, so it leaves shmem_finalize last: the agent must still see other PEs die. */
-static void finalized(struct quoit_boot *boot)
+static void wait_for_own_host(const struct quoit_boot *boot)
 {
-    bool is_lowest = boot->pe == boot->layout.first_pe;
-    boot->finalized_count++;
-    quoit_client_leave_word(boot, QUOIT_BOOT_FINALIZED, 0, 0);
-    for (uint32_t local = 0; local < boot->layout.local_count && is_lowest;) {
+    for (uint32_t local = 0; local < boot->layout.local_count;) {
         uint32_t kind =
             atomic_load_explicit(&record_of(boot, boot->layout.first_pe + local)->unsent_kind, memory_order_acquire);
         if (kind == QUOIT_BOOT_FINALIZED || kind == QUOIT_BOOT_READY)
@@ -489,8 +499,21 @@ static void finalized(struct quoit_boot *boot)
         else
             quoit_clock_sleep_ns(LOOK_NS);
     }
-    if (is_lowest && boot->layout.job.host_count > 1)
-        wait_for_hosts(boot);
+}
+
+/* The lowest PE of a host leaves shmem_finalize last. Launchers end what is left of a host when all its PEs have ended,
+ * and the agents of several hosts need each other until all have finalized. And it leads the teams of its host: it
+ * gives them up only when the agent, which looks for PEs that left while others were elsewhere, can find none any more.
+ */
+static void finalized(struct quoit_boot *boot)
+{
+    boot->finalized_count++;
+    quoit_client_leave_word(boot, QUOIT_BOOT_FINALIZED, 0, 0);
+    if (boot->pe == boot->layout.first_pe && boot->layout.job.pe_count > 1) {
+        wait_for_own_host(boot);
+        wait_for_agent(boot);
+    }
+    atomic_store(&boot->needs_agent, false);
 }
 
 static void exiting(struct quoit_boot *boot, int status)
@@ -498,7 +521,7 @@ static void exiting(struct quoit_boot *boot, int status)
     quoit_client_leave_word(boot, QUOIT_BOOT_EXITED, (uint32_t)status, 0);
 }
 
-/* Once this process has ended, the agent and the threads of watch.h end the others. */
+/* Once this process has ended, the agent ends the others. */
 static bool end_job(struct quoit_boot *boot, int status, const char *text, uint64_t from)
 {
     (void)text;

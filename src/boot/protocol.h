@@ -2,7 +2,7 @@
 /* protocol.h - the messages between a PE and the launcher over the boot socket.
  *
  * oshrun starts each PE with QUOIT_BOOT_FD=<number>: one end of a SOCK_SEQPACKET socket pair, inherited across exec, so
- * a shell or debugger may stand in between. Under another launcher the lowest PE of a host has an agent (agent.h), to
+ * a shell or debugger may stand in between. Under another launcher each host has an agent (agent.h), to
  * which the PEs connect. Every message is one packet, a struct quoit_boot_message.
  *
  *   PE                       launcher
@@ -31,6 +31,9 @@
  *   CRASHED             ->                    a signal ends the PE, whose record says how; it waits until that was told
  *   WATCH               ->                    on a connection of its own, held open by a thread of the PE
  *                       <-   END status       the job is ended: exit with this status
+ *   START + fds         ->                    from the lowest PE, which starts the agent, on what serves as its WATCH
+ *   PING                ->                    from the lowest PE: do you hang?
+ *                       <-   PING pid         no; and once at the start
  *
  * fds with LAYOUT, in this order: the memory of the PE's host; then, if host_count > 1, those of the endpoints of LEFT
  * and of RIGHT, whose stored numbers are the launcher's. End of file on the socket: the other side died. When the
@@ -72,6 +75,8 @@ enum quoit_boot_kind {
     QUOIT_BOOT_EXITED, /* in a record only: exit with a status that is not 0 */
     QUOIT_BOOT_CONTACT,
     QUOIT_BOOT_WELCOME,
+    QUOIT_BOOT_START,
+    QUOIT_BOOT_PING,
 };
 
 struct quoit_boot_message {
@@ -106,7 +111,9 @@ struct quoit_boot_message {
         } abort;
         struct {
             int32_t status;
+            uint32_t has_to_ask; /* the launcher to end the job: PEs that have not connected are its alone */
         } end;
+        int32_t pid; /* PING */
         struct {
             uint32_t host;
             unsigned char bytes[QUOIT_NETWORK_CONTACT_BYTES];

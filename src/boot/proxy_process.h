@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* proxy_process.h - the proxy of a host is a process of its own, `oshrun --proxy`, under every launcher. Who starts it
- * and the proxy exchange messages over a SOCK_SEQPACKET socket, a struct quoit_proxy_message a packet. The proxy has
- * that socket, its standard error and nothing else of the process that starts it: no descriptor, thread or preloaded
- * library (docs/design/launchers.md).
+/* proxy_process.h - the proxy of a host is a process of its own (program.h), `oshrun --proxy`, under every launcher.
+ * Who starts it and the proxy exchange messages over its socket, a struct quoit_proxy_message a packet.
  *
  * With oshrun, which starts the proxies before the PEs:
  *
@@ -20,7 +18,7 @@
  * Descriptors with START, in this order: the memory; the board, if there is a network; those of the endpoints of LEFT
  * and of RIGHT, if the host has links. The proxy ends by quoit_proxy_stop(), or when oshrun ends.
  *
- * Under another launcher, where the agent in the lowest PE of a host (agent.h) starts it if the job has several hosts:
+ * Under another launcher, where the agent of a host (agent.h) starts it if the job has several hosts:
  *
  *   agent                    proxy
  *   START + memory       ->                     which host of which job
@@ -40,24 +38,21 @@
  *
  * READY to END also travel between proxies, as messages of the network. Ends: the agent that loses the proxy, or gets
  * no answer for twice the limit after which the other hosts take it for lost, ends its PEs. The proxy that loses the
- * agent, which lives in the lowest PE, ends the job, unless all PEs have finalized.
+ * agent ends the job, unless all PEs have finalized.
  */
 #ifndef QUOIT_BOOT_PROXY_PROCESS_H
 #define QUOIT_BOOT_PROXY_PROCESS_H
 
-#include <limits.h>
-#include <spawn.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "base/status.h"
 #include "boot/boot.h"
+#include "boot/program.h"
 #include "host/layout.h"
 #include "lane/network.h"
 #include "port/port.h"
 
-#define QUOIT_PROXY_ARGUMENT   "--proxy"
-#define QUOIT_PROXY_FD         3 /* its socket */
+#define QUOIT_PROXY_OPTION     "--proxy"
 #define QUOIT_PROXY_TEXT_BYTES 64
 #define QUOIT_PROXY_FDS_MAX    (2 + QUOIT_SIDE_COUNT * QUOIT_PORT_ENDPOINT_FDS)
 
@@ -117,28 +112,9 @@ struct quoit_proxy_message {
     } body;
 };
 
-/* How a proxy is to be started. */
-struct quoit_proxy_spawn {
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    char **environment;
-    char path[PATH_MAX];
-    int ends[2]; /* of the socket: this process's, the proxy's */
-};
-
-/* Starts `path --proxy` as a child of this process, whose end of the socket goes to *fd_out. Returns 0 or an errno;
- * nothing was reported. A library that the user preloads into the program (LD_PRELOAD, LD_AUDIT) is not loaded there:
- * what it measures or checks is the program. */
-int quoit_proxy_process_spawn(const char *path, int *fd_out, pid_t *pid_out);
-/* The part of it that allocates, for a thread that may not (apart.h), which calls quoit_proxy_process_start once: both
- * ends of the socket must be in its table of descriptors under these numbers. path NULL: oshrun of this installation.
- * What is allocated stays. Returns 0 or an errno; nothing was reported. */
-int quoit_proxy_process_prepare(const char *path, struct quoit_proxy_spawn *spawn_out);
-/* Starts the proxy of the host whose memory and layout are those of *host. tag: as in struct quoit_lane_network. The
- * socket goes to *fd_out. Errors have been reported. Of the lowest PE's agent alone, whose table of descriptors the
- * child inherits in part. */
-QUOIT_MUST_USE enum quoit_status quoit_proxy_process_start(struct quoit_proxy_spawn *spawn,
-                                                           const struct quoit_boot *host, uint64_t tag, int *fd_out);
+/* Starts this program as the proxy of the host whose memory and layout are those of *host. tag: as in struct
+ * quoit_lane_network. The socket goes to *fd_out. Errors have been reported. Of agents. */
+QUOIT_MUST_USE enum quoit_status quoit_proxy_process_start(const struct quoit_boot *host, uint64_t tag, int *fd_out);
 /* Sends one message of a kind without a body, or a whole one. The other side may have ended. */
 void quoit_proxy_process_say(int fd, const struct quoit_proxy_message *message);
 void quoit_proxy_process_tell(int fd, enum quoit_proxy_kind kind);

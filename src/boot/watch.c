@@ -2,91 +2,181 @@
 #include "boot/watch.h"
 #include "boot/agent.h"
 #include "boot/apart.h"
+#include "boot/await.h"
 #include "boot/ended.h"
 #include "boot/exit.h"
 #include "boot/protocol.h"
 #include "base/log.h"
 #include "env/clock.h"
+#include "env/process.h"
 
 #include <errno.h>
-#include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define GRACE_NS 200000000u /* for the last output of this PE, and for a launcher that is held up */
-#define ENDED_MS 1000       /* for the lowest PE to end: its connection closes before */
+#define TICK_MS  1000       /* between two questions to the agent */
 
-/* Of the process at the other end, which is alive while that is open. -1: the kernel or a container refuses. */
-static int open_process(int fd)
+struct watch {
+    struct quoit_boot *boot;
+    int fd;
+    bool is_lowest; /* and then: */
+    pid_t agent;
+    bool is_forked; /* the agent has sent the pid that it keeps; before it is a child of this process */
+    bool is_asked;  /* and has not answered */
+    bool is_reported;
+    uint64_t question; /* counts them */
+    uint64_t busy_ns;  /* of the agent, at the last look */
+    struct quoit_await await;
+};
+
+/* It forks, and its parent ends at once. */
+static void reap(struct watch *watch)
 {
-    struct ucred peer = {0};
-    socklen_t bytes = sizeof peer;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0 || peer.pid <= 0)
-        return -1;
-    return (int)syscall(SYS_pidfd_open, peer.pid, 0);
+    while (!watch->is_forked && waitpid(watch->agent, NULL, 0) < 0 && errno == EINTR)
+        ;
+    watch->is_forked = true;
 }
 
-/* The lowest PE, which has the agent, has ended. After shmem_finalize that is expected; during shmem_init the thread
- * that waits for the agent detects it. Launchers name the process that they see end first, so each PE lets that one be
- * first. */
-static void agent_gone(struct quoit_boot *boot, int lowest_fd)
+__attribute__((noreturn)) static void obey(struct watch *watch, const struct quoit_boot_message *end)
 {
-    if (!atomic_load(&boot->has_records) || quoit_exit_has_begun(boot))
+    struct quoit_exchange *exchange = &watch->boot->exchange;
+    if (end->body.end.has_to_ask)
+        exchange->ops->abort(exchange, end->body.end.status, "the job could not start");
+    _exit(end->body.end.status);
+}
+
+/* After shmem_finalize that is expected. During shmem_init the lowest PE reports it, and the others see their own
+ * connections end. */
+static void agent_gone(struct watch *watch)
+{
+    struct quoit_boot *boot = watch->boot;
+    struct quoit_boot_message end = {.body.end = {.status = 1, .has_to_ask = true}};
+    if (!atomic_load(&boot->needs_agent) || quoit_exit_has_begun(boot))
         return;
+    if (!atomic_load(&boot->has_records)) {
+        if (!watch->is_lowest)
+            return;
+        if (!watch->is_reported)
+            quoit_ended_say_agent();
+        obey(watch, &end);
+    }
     struct quoit_host_header *header = boot->memory;
-    struct quoit_pe_shared *own = quoit_memory_pe(&boot->layout, boot->memory, boot->pe - boot->layout.first_pe);
-    struct quoit_pe_shared *lowest = quoit_memory_pe(&boot->layout, boot->memory, 0);
-    if (atomic_load(&own->unsent_kind) == QUOIT_BOOT_FINALIZED)
-        return;
-    if (quoit_ended_claim(header, quoit_ended_status(lowest)))
-        quoit_ended_say(boot->layout.first_pe, lowest);
-    if (lowest_fd >= 0)
-        poll(&(struct pollfd){.fd = lowest_fd, .events = POLLIN}, 1, ENDED_MS);
+    if (quoit_ended_claim(header, 1) && !watch->is_reported)
+        quoit_ended_say_agent();
     quoit_clock_sleep_ns(GRACE_NS);
     _exit(quoit_ended_decision(header));
+}
+
+/* False: the agent has ended. */
+static bool receive(struct watch *watch)
+{
+    struct quoit_boot_message message;
+    ssize_t n = quoit_apart_receive(watch->fd, &message, sizeof message);
+    if (n <= 0)
+        return n < 0 && errno == EINTR;
+    if (n != (ssize_t)sizeof message || message.magic != QUOIT_BOOT_MAGIC)
+        return true;
+    if (message.kind == QUOIT_BOOT_END && !quoit_exit_has_begun(watch->boot))
+        obey(watch, &message);
+    if (message.kind == QUOIT_BOOT_PING && watch->is_lowest) {
+        reap(watch);
+        watch->agent = message.body.pid;
+        watch->is_asked = false;
+    }
+    return true;
+}
+
+static void end_hanging_agent(struct watch *watch)
+{
+    struct quoit_boot *boot = watch->boot;
+    watch->is_reported = true;
+    if (!atomic_load(&boot->has_records) || quoit_ended_claim(boot->memory, 1))
+        quoit_ended_line(
+            "the agent of PE %u's host (process %d) hangs: for %llu s it could run, and has not answered; the "
+            "job was ended [Q0241]",
+            boot->exchange.rank, (int)watch->agent,
+            (unsigned long long)((quoit_clock_now_ns() - watch->await.since_ns) / 1000000000u));
+    kill(watch->agent, SIGKILL); /* its connection is open, so it is still that process */
+}
+
+/* Nobody else would see that it is stopped or hangs, until a PE fails. */
+static void look_at_agent(struct watch *watch)
+{
+    const struct quoit_boot_message ping = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_PING};
+    struct quoit_await_view view = {.is_idle = true};
+    struct quoit_process facts;
+    uint64_t now_ns = quoit_clock_now_ns(), next_ns, limit_ns = watch->boot->network.link_timeout_ns;
+    if (!watch->is_asked) {
+        (void)quoit_apart_send(watch->fd, &ping, sizeof ping);
+        watch->is_asked = true;
+        watch->question++;
+    }
+    if (!quoit_await_is_due(&watch->await, watch->question, limit_ns, now_ns, &next_ns))
+        return;
+    (void)quoit_process_look(watch->agent, &facts);
+    quoit_await_add(&view, &facts, watch->busy_ns);
+    watch->busy_ns = facts.busy_ns;
+    enum quoit_await_verdict verdict =
+        quoit_await_step(&watch->await, &view, QUOIT_AWAIT_HANG_TIMES * limit_ns, now_ns);
+    if (verdict == QUOIT_AWAIT_REPORT)
+        quoit_ended_line("still waiting for the agent of PE %u's host (process %d), after %llu s: %s [Q0237]",
+                         watch->boot->exchange.rank, (int)watch->agent,
+                         (unsigned long long)((now_ns - watch->await.since_ns) / 1000000000u),
+                         quoit_await_state_text(&facts));
+    if (verdict == QUOIT_AWAIT_HANGS && !watch->is_reported)
+        end_hanging_agent(watch);
 }
 
 static void run(void *arg)
 {
     struct quoit_boot *boot = arg;
-    struct quoit_boot_message message;
-    int fd = boot->watch_fd, lowest_fd = open_process(fd);
-    for (;;) {
-        ssize_t n = recv(fd, &message, sizeof message, 0);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        if (n == (ssize_t)sizeof message && message.magic == QUOIT_BOOT_MAGIC && message.kind == QUOIT_BOOT_END &&
-            !quoit_exit_has_begun(boot))
-            _exit(message.body.end.status);
+    struct watch watch = {.boot = boot, .fd = boot->watch_fd, .is_lowest = boot->agent != 0, .agent = boot->agent};
+    bool is_open = true;
+    watch.is_asked = true; /* it sends its pid without a question */
+    watch.question = 1;
+    while (is_open) {
+        if (quoit_apart_wait(watch.fd, watch.is_lowest ? TICK_MS : -1))
+            is_open = receive(&watch);
+        else if (watch.is_lowest)
+            look_at_agent(&watch);
     }
-    agent_gone(boot, lowest_fd);
-    if (lowest_fd >= 0)
-        close(lowest_fd);
-    close(fd);
+    if (watch.is_lowest)
+        reap(&watch);
+    agent_gone(&watch);
+    quoit_apart_close(watch.fd);
 }
 
-enum quoit_status quoit_watch_start(struct quoit_boot *boot, const char *name)
+enum quoit_status quoit_watch_start(struct quoit_boot *boot, int fd, pid_t agent)
+{
+    const int fds[] = {boot->exchange.fd, fd};
+    int is_shared = 0;
+    boot->watch_fd = fd;
+    boot->agent = agent;
+    atomic_store(&boot->needs_agent, true);
+    enum quoit_status status = quoit_apart_start(run, boot, fds, 2, &is_shared);
+    if (status != QUOIT_OK)
+        quoit_say("cannot start a thread: %s [Q0312]", strerror(errno));
+    if (status != QUOIT_OK || !is_shared)
+        close(fd);
+    return status;
+}
+
+enum quoit_status quoit_watch_connect(struct quoit_boot *boot, const char *name)
 {
     struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_WATCH};
-    int fd = -1, is_shared = 0;
+    int fd = -1;
     message.body.hello.pe = boot->exchange.rank;
     enum quoit_status status = quoit_agent_connect(name, &fd);
-    if (status == QUOIT_OK && send(fd, &message, sizeof message, MSG_NOSIGNAL) != (ssize_t)sizeof message)
-        status = QUOIT_GONE;
-    if (status == QUOIT_OK) {
-        const int fds[] = {boot->exchange.fd, fd};
-        boot->watch_fd = fd;
-        status = quoit_apart_start(run, boot, fds, 2, &is_shared);
-        if (status != QUOIT_OK)
-            quoit_say("cannot start a thread: %s [Q0312]", strerror(errno));
-        if (status == QUOIT_OK && is_shared)
-            return QUOIT_OK;
-    }
-    if (fd >= 0)
-        close(fd);
-    return status == QUOIT_GONE ? QUOIT_OK : status; /* that the agent has gone is reported by the caller's next step */
+    if (status == QUOIT_GONE)
+        return QUOIT_OK; /* the caller's next step reports it */
+    if (status != QUOIT_OK)
+        return status;
+    if (send(fd, &message, sizeof message, MSG_NOSIGNAL) == (ssize_t)sizeof message)
+        return quoit_watch_start(boot, fd, 0);
+    close(fd);
+    return QUOIT_OK;
 }

@@ -80,6 +80,13 @@ class Hydra(Namespaces, scenario.Case):
                 self.assertRegex(result.out + result.err, words)
 
 
+def end_all(server):
+    """As launchers do, whom a PE asks for that before all have met."""
+    if server.aborts:
+        for process in server.processes:
+            process.kill()
+
+
 @unittest.skipUnless(has_network(), "no network driver finds a network here: quoit info networks")
 class Pmi(Namespaces, scenario.Case):
     def launch(self, hosts, *command, env=None, each_step=None, **how):
@@ -112,6 +119,15 @@ class Pmi(Namespaces, scenario.Case):
                                                                          "QUOIT_LINK_TIMEOUT": "2s"})
                     self.assertTrue(all(statuses), err)
                     self.assertRegex(err, words)
+
+    def test_agents_at_each_step(self):
+        """The agent of a host dies at a step: a line names its host, and those of both hosts end."""
+        for step in ("start", "layout", "go"):
+            with self.subTest(step=step):
+                _, statuses, _, err = self.launch((0, 1, 1), GREET, env={"TEST_STEP": f"agent1.{step}=kill",
+                                                                        "QUOIT_LINK_TIMEOUT": "2s"}, each_step=end_all)
+                self.assertTrue(all(statuses), err)
+                self.assertRegex(err, r"the agent of host \S+ ended before its PEs; .*Q0240")
 
     def test_greeting(self):
         self.check_greetings((1, 0, 1, 0), 2)

@@ -6,9 +6,11 @@ at random instants."""
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "scenario"))
@@ -19,6 +21,8 @@ GREET, MISBEHAVE = scenario.program("scenario_greet"), scenario.program("scenari
 CONFORMANCE = os.environ["LAUNCHERS_CONFORMANCE"]
 SEED = int(os.environ.get("LAUNCHERS_SEED", random.SystemRandom().randrange(1 << 32)))
 QUOIT_EXCHANGE_RANKS_MAX = 65536
+GREET_SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "scenario", "greet.c")
+AGENT_STEPS = (".begin", "0.start", "0.layout", "0.go")
 SLOW = 4 if scenario.SANITIZE else 1
 BUSY = scenario.program("scenario_busy")
 
@@ -192,8 +196,7 @@ class Pmi(scenario.Case):
         return self.launch(*commands, **how)
 
     def test_killed_at_each_step(self):
-        """All end, whichever dies; before GO the agent names it, unless it was the agent. After the last barrier the others may
-        have ended with success."""
+        """All end, whichever dies; before GO the agent names it. After the last barrier the others may have ended with success."""
         for rank in (0, 2):
             for step in ("layout", "ready", "go", "leaving", "finalized", "end"):
                 with self.subTest(rank=rank, step=step):
@@ -202,9 +205,89 @@ class Pmi(scenario.Case):
                     others = statuses[:rank] + statuses[rank + 1:]
                     if step != "finalized":
                         self.assertEqual([status != 0 for status in others], [step != "end"] * 2, err)
-                    if rank and step in ("layout", "ready"):
-                        self.assertRegex(err, r"PE 2 ended during shmem_init.*\[Q0312\]")
+                    if step in ("layout", "ready"):
+                        self.assertRegex(err, rf"PE {rank} ended during shmem_init.*\[Q0312\]")
                     self.assert_nothing_left()
+
+    def of_agent(self, step, action, command=(GREET,), **how):
+        """Three PEs, whose agent does that at a step."""
+        self.at_step(0, "none", "kill")  # or skip
+        result = self.launch(*[command] * 3, env={"TEST_STEP": f"agent{step}={action}", "QUOIT_LINK_TIMEOUT": "1s"}, **how)
+        self.assert_nothing_left()
+        return result
+
+    def agent(self):
+        return next((pid for pid in scenario.processes(self.mark) if scenario.name_of(pid) == "quoit-agent"), None)
+
+    def test_agent_killed_at_each_step(self):
+        for step in AGENT_STEPS:
+            with self.subTest(step=step):
+                server, statuses, _, err = self.of_agent(step, "kill")
+                self.assertTrue(all(statuses), err)
+                self.assertRegex(err, r"quoit: the agent of host \S+ ended before its PEs; the job was ended \[Q0240\]")
+                self.assertLess(server.seconds, scenario.LATE_S)
+
+    def test_agent_stopped_at_each_step(self):
+        """It is reported, and the job goes on with it. Not just after it has left its parent: when that ends, the kernel continues
+        what is stopped in a process group of its own."""
+        for step in (".begin", "0.layout", "0.go", "0.end"):
+            def act(server, step=step):
+                pid = self.agent()
+                is_reported = scenario.has_output(server.processes[0].stderr) or step == "0.end"
+                if pid and is_reported and scenario.state_of(pid) == "T":
+                    os.kill(pid, signal.SIGCONT)
+
+            with self.subTest(step=step):
+                _, statuses, out, err = self.of_agent(step, "stop", each_step=act)
+                self.assertEqual(statuses, [0] * 3, err)
+                self.assertEqual(len(out.split("\n")), 4, out)
+                if step != "0.end":
+                    self.assertRegex(err, r"waiting for the agent of PE 0's host \(process \d+\), .*: it is stopped .*\[Q0237\]")
+                self.assertNotIn("Q0241", err)
+
+    def test_agent_hangs(self):
+        for step in (".begin", "0.go"):
+            with self.subTest(step=step):
+                _, statuses, _, err = self.of_agent(step, "hang")
+                self.assertTrue(all(statuses), err)
+                self.assertRegex(err, r"the agent of PE 0's host \(process \d+\) hangs: .*\[Q0241\]")
+                self.assertNotIn("Q0240", err)
+
+    def test_agent_of_running_pes(self):
+        """Killed: all end. Stopped: it is reported, and when it goes on it sees who has died meanwhile."""
+        for number in (signal.SIGKILL, signal.SIGSTOP):
+            is_done = []
+
+            def act(server, number=number, is_done=is_done):
+                if not is_done and scenario.has_output(server.processes[0].stdout):
+                    is_done.append(self.agent())
+                    os.kill(is_done[0], number)
+                elif len(is_done) == 1 and number == signal.SIGSTOP and scenario.has_output(server.processes[0].stderr):
+                    server.processes[1].kill()
+                    is_done.append(os.kill(is_done[0], signal.SIGCONT))
+
+            with self.subTest(number=number):
+                _, statuses, _, err = self.launch(*[[BUSY]] * 3, each_step=act, env={"QUOIT_LINK_TIMEOUT": "1s"})
+                self.assertEqual(statuses, [1, 1 if number == signal.SIGKILL else -9, 1], err)
+                self.assertRegex(err, "ended before its PEs.*Q0240" if number == signal.SIGKILL else "PE 1 ended .*Q0203")
+                self.assert_nothing_left()
+
+    def test_no_oshrun(self):
+        """A program that is linked statically has no library beside which it could be, and PATH may lack it, or have that of
+        another project first."""
+        if scenario.SANITIZE:
+            self.skipTest("the library of a sanitizer cannot be linked statically")
+        with tempfile.TemporaryDirectory() as folder:
+            program = os.path.join(folder, "program")
+            built = subprocess.run([os.path.join(scenario.BIN, "oshcc"), "-static", "-o", program, GREET_SOURCE],
+                                   capture_output=True, text=True, check=False)
+            self.assertEqual(built.returncode, 0, built.stderr)
+            _, statuses, _, err = self.launch(*[[program]] * 2, env={"PATH": "/usr/bin:/bin"})
+            self.assertTrue(all(statuses), err)
+            self.assertRegex(err, r"cannot start the agent of this host: there is no oshrun of Quoit .*, nor in PATH \[Q0239\]")
+            other = os.path.join(folder, "oshrun")
+            os.symlink(shutil.which("false"), other)
+            self.assert_greetings(2, self.launch(*[[program]] * 2, env={"PATH": f"{folder}:/usr/bin:/bin:{scenario.BIN}"}))
 
     def test_hangs_at_start(self):
         _, statuses, _, err = self.at_step(2, "layout", "hang", env={"QUOIT_LINK_TIMEOUT": "1s"})

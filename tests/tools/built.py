@@ -62,7 +62,6 @@ class Leak(Sanitizer):
 
 class Thread(Sanitizer):
     QUICK = "tcp"
-    NOT = dict.fromkeys(("pmi", "srun"), "it takes the agent's thread's descriptors for the program's of the same numbers")
     FLAGS = sanitizing("thread")
     DEED, STATUS = "race", 66
     REPORT = rf"ThreadSanitizer: data race (\n|.)* race .*work\.c:{planted('race')}"

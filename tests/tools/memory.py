@@ -80,7 +80,6 @@ class HeapProfile(Row):
 class HeapCheck(Row):
     QUICK = None
     NEEDS, PRELOADS, PACKAGE = ("google-pprof",), ("libtcmalloc.so.4",), "google-perftools"
-    NOT = dict.fromkeys(("pmi", "srun"), "it follows mmap, too, and in the agent's thread its descriptors are others")
     ENVIRONMENT = {"HEAPCHECK": "normal", "PPROF_PATH": "/usr/bin/google-pprof"}
     DEED, STATUS = "leak", 1
 

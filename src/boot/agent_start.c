@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A PE's part of agent.h. */
+#include "boot/abstract.h"
+#include "boot/agent.h"
+#include "boot/program.h"
+#include "boot/version.h"
+#include "base/log.h"
+#include "env/descriptors.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+enum quoit_status quoit_agent_listen(char name_out[QUOIT_AGENT_NAME_BYTES], int *listen_fd_out)
+{
+    uint64_t random[2];
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+        return QUOIT_SYSTEM;
+    snprintf(name_out, QUOIT_AGENT_NAME_BYTES, "quoit-%016llx%016llx", (unsigned long long)random[0],
+             (unsigned long long)random[1]);
+    enum quoit_status status = quoit_abstract_listen(name_out, listen_fd_out);
+    if (status != QUOIT_OK)
+        quoit_say("cannot make the socket on which the PEs of a host meet: %s [Q0312]", strerror(errno));
+    return status;
+}
+
+enum quoit_status quoit_agent_connect(const char *name, int *fd_out)
+{
+    enum quoit_status status = quoit_abstract_connect(name, geteuid(), fd_out);
+    if (status == QUOIT_OK || status == QUOIT_GONE)
+        return status;
+    quoit_say("cannot connect to PE 0: %s [Q0312]", status == QUOIT_INVALID ? "it is another user's" : strerror(errno));
+    return QUOIT_SYSTEM;
+}
+
+static void fill(struct quoit_agent_start *start, const struct quoit_boot *boot, const struct quoit_hosts *hosts,
+                 const pid_t *processes)
+{
+    const struct quoit_boot_network *network = &boot->network;
+    start->magic = QUOIT_BOOT_MAGIC;
+    quoit_version_put(start->version);
+    start->host = hosts->host_of_rank[boot->exchange.rank];
+    start->log_level = network->log_level;
+    start->has_loopback = network->has_loopback;
+    start->heap_bytes_asked = boot->heap_bytes_asked;
+    start->link_timeout_ns = network->link_timeout_ns;
+    start->link_limit_ns = network->link_limit_ns;
+    snprintf(start->driver, sizeof start->driver, "%s", network->driver);
+    snprintf(start->provider, sizeof start->provider, "%s", network->provider);
+    snprintf(start->device, sizeof start->device, "%s", network->device);
+    start->hosts = *hosts;
+    start->hosts.host_of_rank = NULL;
+    for (uint32_t rank = 0, local = 0; rank < hosts->rank_count; rank++)
+        if (hosts->host_of_rank[rank] == start->host)
+            start->pes[local++] = (struct quoit_agent_pe){.rank = rank, .process = processes[rank]};
+}
+
+/* A file with what the agent must know. -1: errno is set. */
+static int write_start(const struct quoit_boot *boot, const struct quoit_hosts *hosts, const pid_t *processes)
+{
+    uint32_t pe_count = hosts->list[hosts->host_of_rank[boot->exchange.rank]].pe_count;
+    size_t bytes = sizeof(struct quoit_agent_start) + pe_count * sizeof(struct quoit_agent_pe);
+    struct quoit_agent_start *start = calloc(1, bytes);
+    int fd = start ? memfd_create("quoit-agent", MFD_CLOEXEC) : -1;
+    if (fd >= 0) {
+        fill(start, boot, hosts, processes);
+        if (write(fd, start, bytes) != (ssize_t)bytes) {
+            close(fd);
+            fd = -1;
+        }
+    }
+    free(start);
+    return fd;
+}
+
+enum quoit_status quoit_agent_start(const struct quoit_boot *boot, const struct quoit_hosts *hosts,
+                                    const pid_t *processes, int listen_fd, int *fd_out, pid_t *pid_out)
+{
+    const struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_START};
+    char path[PATH_MAX];
+    if (!quoit_program_find(path)) {
+        close(listen_fd);
+        quoit_say("cannot start the agent of this host: there is no oshrun of Quoit beside the library, nor in PATH "
+                  "[Q0239]");
+        return QUOIT_SYSTEM;
+    }
+    const int fds[] = {listen_fd, write_start(boot, hosts, processes)};
+    int error = fds[1] < 0 ? errno : quoit_program_spawn(path, QUOIT_AGENT_OPTION, fd_out, pid_out);
+    if (error == 0) /* one that has ended already is detected by who watches it */
+        (void)quoit_send_with_descriptors(*fd_out, &message, sizeof message, fds, 2, 0);
+    close(listen_fd);
+    if (fds[1] >= 0)
+        close(fds[1]);
+    if (error == 0)
+        return QUOIT_OK;
+    quoit_say("cannot start the agent of this host, %s " QUOIT_AGENT_OPTION ": %s [Q0239]", path, strerror(error));
+    return QUOIT_SYSTEM;
+}

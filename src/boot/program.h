@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* program.h - the processes that serve a job beside its PEs: proxies and agents. Each is oshrun, executed with an
+ * option that says which, one socket to who starts it (SOCK_SEQPACKET) and standard error. It has nothing else of that
+ * process: no descriptor, thread, signal mask, process group or preloaded library (docs/design/launchers.md).
+ */
+#ifndef QUOIT_BOOT_PROGRAM_H
+#define QUOIT_BOOT_PROGRAM_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#define QUOIT_PROGRAM_FD 3 /* its socket */
+
+/* oshrun of the installation that this library is of; of a program that is linked statically, that of a folder of PATH
+ * that has Quoit. False: there is none. */
+bool quoit_program_find(char path_out[PATH_MAX]);
+/* Starts `path option` as a child of this process, whose end of the socket goes to *fd_out. path NULL: this program.
+ * Returns 0 or an errno; nothing was reported. What the user preloads into the program (LD_PRELOAD, LD_AUDIT) is not
+ * loaded there: what it measures or checks is the program. Any thread. */
+int quoit_program_spawn(const char *path, const char *option, int *fd_out, pid_t *pid_out);
+
+/* Of the program itself, from its main thread while there is no other: */
+
+/* Whether it was started by quoit_program_spawn; else that is reported [Q0210]. `option`: that it has. */
+bool quoit_program_has_starter(const char *option);
+/* Forks, and ends the parent, for which its starter waits: so the program is no child of a process whose own code waits
+ * for its children. Ignores the signals that launchers send to all processes of a host: what the PEs do with them is
+ * theirs, and the program ends after the PEs. False: no fork; errno is set. */
+bool quoit_program_leave_starter(void);
+
+#endif
