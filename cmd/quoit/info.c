@@ -12,6 +12,7 @@
 #include "boot/info.h"
 #include "net/net.h"
 #include "command.h"
+#include "prefix.h"
 
 #define CMA_TEXT_BYTES 80
 
@@ -196,7 +197,7 @@ int command_info(int argc, char **argv)
 {
     struct quoit_options options;
     char problem[QUOIT_OPTION_PROBLEM_BYTES];
-    char paths_problem[QUOIT_TUNED_PROBLEM_BYTES], cma[CMA_TEXT_BYTES];
+    char paths_problem[QUOIT_TUNED_PROBLEM_BYTES], cma[CMA_TEXT_BYTES], python[PATH_MAX];
     bool is_json = false, is_paths = argc > 1 && strcmp(argv[1], "paths") == 0;
     bool is_networks = argc > 1 && strcmp(argv[1], "networks") == 0;
     bool is_schedules = argc > 1 && strcmp(argv[1], "schedules") == 0;
@@ -230,6 +231,8 @@ int command_info(int argc, char **argv)
     if (!quoit_paths_load(&paths, options.values[QUOIT_OPT_PATH].text, paths_problem))
         say(NULL, paths_problem);
     info.paths = &paths;
+    if (prefix_has(QUOIT_LIBRARY_FOLDER "/quoit/python", python))
+        info.python = python;
     info.cma = try_cma(cma);
     if (strcmp(cma, "works") != 0 && paths.source == QUOIT_PATHS_TUNED)
         quoit_paths_drop(&paths, QUOIT_COPY_CMA); /* as a job does */

@@ -8,18 +8,30 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-bool prefix_find(const char *name, char path_out[PATH_MAX])
+static void own_prefix(char prefix[PATH_MAX])
 {
-    char prefix[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", prefix, sizeof prefix - 1);
+    ssize_t length = readlink("/proc/self/exe", prefix, PATH_MAX - 1);
     prefix[length > 0 ? length : 0] = '\0';
     for (int up = 0; up < 2; up++) {
         char *slash = strrchr(prefix, '/');
         if (slash)
             *slash = '\0';
     }
-    if (snprintf(path_out, PATH_MAX, "%s/%s", prefix, name) < PATH_MAX && access(path_out, R_OK) == 0)
+}
+
+bool prefix_has(const char *name, char path_out[PATH_MAX])
+{
+    char prefix[PATH_MAX];
+    own_prefix(prefix);
+    return snprintf(path_out, PATH_MAX, "%s/%s", prefix, name) < PATH_MAX && access(path_out, R_OK) == 0;
+}
+
+bool prefix_find(const char *name, char path_out[PATH_MAX])
+{
+    char prefix[PATH_MAX];
+    if (prefix_has(name, path_out))
         return true;
+    own_prefix(prefix);
     fprintf(stderr, "quoit: %s is not where it was installed, in %s\n", name, prefix);
     return false;
 }

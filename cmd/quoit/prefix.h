@@ -7,8 +7,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* The path of a file below this program's prefix, two directories above it. False: it is missing or unreadable, and
- * stderr says so. */
+/* The path of a file or folder below this program's prefix, two directories above it. False: it is missing or
+ * unreadable; prefix_find says so on stderr. */
+bool prefix_has(const char *name, char path_out[PATH_MAX]);
 bool prefix_find(const char *name, char path_out[PATH_MAX]);
 
 /* Runs a program with its words, the last NULL, and standard input and output from and to these files if they are not

@@ -64,6 +64,8 @@ static void put_version(struct writer *writer, const struct quoit_info *info)
     begin_section(writer, "version");
     put_row(writer, "quoit", "%s", info->version);
     put_row(writer, "openshmem", "1.6");
+    if (info->python)
+        put_row(writer, "python package", "%s", info->python);
     end_section(writer);
     begin_section(writer, "build");
     put_row(writer, "compiler", "%s", __VERSION__);

@@ -20,6 +20,7 @@
 
 struct quoit_info {
     const char *version;
+    const char *python; /* where the Python package is, for PYTHONPATH; NULL: nowhere, or not known */
     const struct quoit_options *options;
     struct quoit_job_config job;    /* its PEs and where they are */
     uint32_t pe;                    /* whose transports are printed */
