@@ -120,7 +120,7 @@ def check_launcher(root):
 
 
 def check_licence_lines(root):
-    folders = ["src", "cmd", "sim", "include", "examples", "bench", "tests", "scripts", ".ci", "cmake"]
+    folders = ["src", "cmd", "sim", "python", "include", "examples", "bench", "tests", "scripts", ".ci", "cmake"]
     for path in files_of(root, folders, ""):
         first = read(root, path).split("\n")[:2]
         is_source = path.endswith(SOURCE_ENDINGS) or first[0].startswith("#!")
@@ -129,7 +129,7 @@ def check_licence_lines(root):
 
 
 def check_file_lengths(root):
-    for path in files_of(root, ["src", "cmd", "sim", "include", "examples", "bench", "tests", "scripts"], (".c", ".h", ".py")):
+    for path in files_of(root, ["src", "cmd", "sim", "python", "include", "examples", "bench", "tests", "scripts"], (".c", ".h", ".py")):
         count = read(root, path).count("\n")
         if count > FILE_LINES_MAX:
             yield f"{path}:{count}: has more than {FILE_LINES_MAX} lines"
@@ -137,7 +137,7 @@ def check_file_lengths(root):
 
 def check_function_lengths(root):
     """A function's brace stands alone at the start of a line; so does the one that ends it."""
-    for path in files_of(root, ["src", "cmd", "sim", "examples", "bench", "tests"], (".c", ".h")):
+    for path in files_of(root, ["src", "cmd", "sim", "python", "examples", "bench", "tests"], (".c", ".h")):
         start = None
         for number, line in enumerate(read(root, path).split("\n"), 1):
             if line == "{":
@@ -220,7 +220,7 @@ def allowed_globals(root):
 
 def check_globals(root):
     allowed, seen = allowed_globals(root), set()
-    for path in files_of(root, ["src", "cmd", "sim"], (".c", ".h")):
+    for path in files_of(root, ["src", "cmd", "sim", "python"], (".c", ".h")):
         if path.endswith("_test.c"):
             continue
         for depth, line, statement in statements(bare(read(root, path))):
@@ -313,7 +313,7 @@ def check_limits(root):
 def check_format(root):
     """As clang-format has it, where that is installed."""
     tool = shutil.which("clang-format")
-    paths = list(files_of(root, ["src", "cmd", "sim", "include", "examples", "bench", "tests"], (".c", ".h")))
+    paths = list(files_of(root, ["src", "cmd", "sim", "python", "include", "examples", "bench", "tests"], (".c", ".h")))
     if tool is None or not paths:
         return
     result = subprocess.run([tool, "--dry-run", *paths], cwd=root, stderr=subprocess.PIPE, text=True)
@@ -327,7 +327,7 @@ def check_format(root):
 # Words, names and messages
 
 COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
-CODE_FOLDERS = ["include", "src", "sim", "cmd", "bench", "examples", "tests", "kernel"]
+CODE_FOLDERS = ["include", "src", "sim", "cmd", "python", "bench", "examples", "tests", "kernel"]
 DOCUMENT_LINE_MAX = 130
 
 # Word, what to say instead, and in which files it is looked for (a prefix each). Words are sought in comments, strings,
@@ -336,7 +336,7 @@ PROTOCOL = ("src/ring/", "src/wire/", "src/link/", "src/lane/", "src/proxy/", "s
             "docs/wire-format.md", "docs/design/failover.md", "docs/design/link-state.md", "docs/design/dma.md",
             "docs/design/relays.md")
 RING = ("src/ring/", "src/wire/", "tests/model/", "docs/design/failover.md", "docs/design/deadlock.md", "docs/wire-format.md")
-SOURCES = ("include/", "src/", "sim/", "cmd/", "docs/", "tests/", "examples/", "bench/")
+SOURCES = ("include/", "src/", "sim/", "cmd/", "python/", "docs/", "tests/", "examples/", "bench/")
 EVERYWHERE = SOURCES + ("README.md", "ARCHITECTURE.md", "CHANGELOG.md")
 WORDS = [
     (r"news", "link-state update", EVERYWHERE),
@@ -372,6 +372,7 @@ WORDS_ALLOWED = [
     (r"src/dsm/", r"(?i)node"),  # a program's data structures
     (r"src/link/|src/lane/", r"QUOIT_HOLD_|HELD"),  # a flapping link is held down
     (r"cmd/quoit/figures/hybrid\.py", r"intra-node"),  # the title of a paper
+    (r"docs/python\.md", r"(?i)shape"),  # of an array
     (r"", r"/sys/devices/system/node"),
     (r"", r"SLURM_TASKS_PER_NODE|OAR_NODE_FILE"),  # names of Slurm's and OAR's
     (r"cmd/quoit/figures/", r"shape"),  # of an array, of a JSON value
@@ -399,7 +400,7 @@ def check_words(root):
     """The field's words; docs/design/words.md says why."""
     table = [(re.compile(rf"(?<![A-Za-z])(?:{word})(?![A-Za-z])", 0 if word.isupper() else re.I), word, instead, where)
              for word, instead, where in WORDS]
-    for path, text in read_texts(root, ["include", "src", "sim", "cmd", "docs", "tests", "examples", "bench"]):
+    for path, text in read_texts(root, ["include", "src", "sim", "cmd", "python", "docs", "tests", "examples", "bench"]):
         if path in ("docs/design/words.md", "tests/tidy/tidy.py"):
             continue
         wanted = [row for row in table if path.startswith(row[3])]
@@ -465,7 +466,7 @@ def check_named_options(root):
     known = {f"--{row[0]}" for row in option_rows(root) if row[0]} | FOREIGN_OPTIONS
     if len(known) == len(FOREIGN_OPTIONS):
         return
-    for path in files_of(root, ["cmd", "scripts", "bench", "tests", "cmake", "sim", "kernel", ".ci"], ""):
+    for path in files_of(root, ["cmd", "scripts", "python", "bench", "tests", "cmake", "sim", "kernel", ".ci"], ""):
         if path.endswith((".md", ".1", ".in")):
             continue
         text = read(root, path)

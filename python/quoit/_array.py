@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Symmetric arrays: numpy arrays in memory that exists, at the same place, on every PE."""
+from __future__ import annotations
+
+import functools
+from typing import Any, Optional, Union
+
+import numpy as np
+
+from . import _core
+from ._job import Block, Context, job, pe_of
+from ._remote import Remote, address_of, convert
+
+COMPARISONS = {"==": _core.CMP_EQ, "!=": _core.CMP_NE, ">": _core.CMP_GT, ">=": _core.CMP_GE, "<": _core.CMP_LT,
+               "<=": _core.CMP_LE}
+WAITS = {"i2": "short", "u2": "ushort", "i4": "int32", "i8": "int64", "u4": "uint32", "u8": "uint64"}
+Shape = Union[int, tuple]
+_bounds = np.lib.array_utils.byte_bounds if hasattr(np.lib, "array_utils") else np.byte_bounds
+
+
+class ndarray(np.ndarray):
+    """A numpy array in symmetric memory, made by zeros, empty, full, array or asarray; or a view of one.
+
+    Everything that numpy does with arrays works on this PE's part; results of arithmetic are ordinary numpy arrays.
+    a.on(pe) is the same array on another PE. A context manager: freed at the end of the with statement, on all PEs."""
+
+    def on(self, pe: int) -> Remote:
+        """This array on PE `pe`: read and written by indexing, and more (class Remote). TypeError, ValueError: `pe` is no PE
+        of the job, or the memory is not symmetric any more."""
+        layout = self.view(np.ndarray)
+        block = self._block()
+        made: list[Optional[Remote]] = [None] * job.world.n_pes
+        remotes = _core.Remotes(made, functools.partial(_make, made, layout, block))
+        self.on = remotes.on  # the next call of a.on(pe) runs no Python
+        return remotes.on(pe)
+
+    def _block(self) -> Block:
+        job.need()
+        low, high = _bounds(self) if self.size else (address_of(self),) * 2
+        block = job.block_at(low, high - low)
+        if block is None:
+            raise ValueError("this array is not in symmetric memory: it was freed, or it is a copy; zeros, empty, full, array "
+                             "and asarray make symmetric ones")
+        return block
+
+    def _remote(self, pe: int, context: Context) -> Remote:
+        context._alive()
+        number = pe_of(pe, context.team.n_pes, "the context's team")
+        return Remote(self._block(), self.view(np.ndarray), number, context)
+
+    def local(self, pe: int) -> Optional[np.ndarray]:
+        """The memory of this array on PE `pe` as a numpy array, for plain loads and stores; None if that PE is on another host.
+        shmem_ptr."""
+        base = address_of(self)
+        low = self._block()
+        found = _core.ptr(low.address, pe_of(pe, job.world.n_pes, "the job"))
+        if not found:
+            return None
+        whole = np.frombuffer(_core.memory(found, max(low.bytes, 1)), np.uint8)
+        return np.ndarray(self.shape, self.dtype, whole.data, base - low.address, self.strides)
+
+    def free(self) -> None:
+        """Frees the memory of this array and of all its views. Collective, in the same order on all PEs. shmem_free."""
+        block = self._block()
+        if address_of(self) != block.address or self.nbytes != block.bytes:
+            raise ValueError("this is a view of a part of a symmetric array: free the whole")
+        job.free(block)
+
+    def __enter__(self) -> "ndarray":
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if kind is None:  # other PEs may not have the error, and would not free
+            self.free()
+
+    def __array_wrap__(self, result: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
+        if self is result or isinstance(result, ndarray) and job.state == "running" and _is_symmetric(result):
+            return result  # of an operation in place
+        plain = result.view(np.ndarray)
+        return plain[()] if plain.ndim == 0 else plain
+
+    def copy(self, order: str = "C") -> np.ndarray:
+        """An ordinary numpy array with the same elements."""
+        return np.array(self, order=order, subok=False)
+
+    def _wait(self, how: str, comparison: str, value: Any) -> Any:
+        self._block()
+        if comparison not in COMPARISONS:
+            raise ValueError(f"comparison is {comparison!r}, but must be one of {', '.join(COMPARISONS)}")
+        name = WAITS.get(self.dtype.str[1:]) if self.dtype.isnative else None
+        if name is None:
+            raise TypeError(f"waits for integers of 2, 4 and 8 bytes, but the array has dtype {self.dtype}")
+        if not self.flags.c_contiguous:
+            raise ValueError("waits for contiguous elements, but this view has gaps")
+        wanted = np.zeros(1, self.dtype)
+        wanted[...] = convert(value, self.dtype)
+        return _core.wait(how, name, address_of(self), self.size, COMPARISONS[comparison], address_of(wanted))
+
+    def wait(self, comparison: str, value: Any) -> None:
+        """Returns when `element COMPARISON value` holds for all elements of this PE's array: a.wait(">=", 1), or one of them:
+        a[i:i+1].wait("==", 0). Integers of 2, 4 and 8 bytes. shmem_wait_until_all, shmem_signal_wait_until."""
+        self._wait("all", comparison, value)
+
+    def wait_any(self, comparison: str, value: Any) -> int:
+        """Returns the index, in the flattened array, of an element for which it holds, when there is one.
+        shmem_wait_until_any."""
+        if self.size == 0:
+            raise ValueError("an array without elements has none to wait for")
+        return self._wait("any", comparison, value)
+
+    def wait_some(self, comparison: str, value: Any) -> list[int]:
+        """As wait_any, but all such indices that it finds, at least one. shmem_wait_until_some."""
+        if self.size == 0:
+            raise ValueError("an array without elements has none to wait for")
+        return self._wait("some", comparison, value)
+
+    def test(self, comparison: str, value: Any) -> bool:
+        """Whether it holds for all elements now. shmem_test_all."""
+        return self._wait("test", comparison, value)
+
+
+def _make(made: list, layout: np.ndarray, block: Block, pe: Any) -> Remote:
+    job.need()
+    number = pe_of(pe, len(made), "the job")
+    block.need()
+    if made[number] is None:
+        made[number] = Remote(block, layout, number, job.default)
+    return made[number]
+
+
+def _is_symmetric(array: np.ndarray) -> bool:
+    return job.block_at(address_of(array), array.nbytes if array.flags.c_contiguous else 1) is not None
+
+
+def checked_dtype(dtype: Any) -> np.dtype:
+    made = np.dtype(dtype)
+    if made.hasobject:
+        raise TypeError(f"dtype {made} holds Python objects, which have no meaning on another PE")
+    return made
+
+
+def _new(shape: Shape, dtype: Any, name: str, is_zero: bool) -> ndarray:
+    kind = checked_dtype(dtype)
+    lengths = np.broadcast_to(np.int8(0), shape).shape  # numpy's own check of a shape
+    size = kind.itemsize
+    for length in lengths:
+        size *= length
+    block = job.need().allocate(size, is_zero, f"{name}: {kind} {lengths}")
+    memory = _core.memory(block.address, max(size, 1))
+    return np.ndarray(lengths, kind, memory).view(ndarray)
+
+
+def empty(shape: Shape, dtype: Any = float) -> ndarray:
+    """A symmetric array whose elements are not set. shape: a length or a tuple of them; dtype: any without Python objects.
+
+    Collective over all PEs, with the same arguments; a barrier. MemoryError: the symmetric heap has no room. ValueError, on all
+    PEs: they gave different arguments. Specification 9.3, shmem_malloc."""
+    return _new(shape, dtype, "empty", False)
+
+
+def zeros(shape: Shape, dtype: Any = float) -> ndarray:
+    """As empty, with all elements 0. shmem_calloc."""
+    return _new(shape, dtype, "zeros", True)
+
+
+def full(shape: Shape, value: Any, dtype: Any = None) -> ndarray:
+    """As empty, with all elements `value` on this PE, which may differ from PE to PE; the dtype is the value's unless given."""
+    made = _new(shape, np.asarray(value).dtype if dtype is None else dtype, "full", False)
+    made[...] = value
+    _core.barrier_all()
+    return made
+
+
+def array(values: Any, dtype: Any = None) -> ndarray:
+    """As empty, with this PE's `values`, of one shape and dtype on all PEs. Ends with a barrier, so that any PE may read it."""
+    source = np.asarray(values, dtype)
+    made = _new(source.shape, source.dtype, "array", False)
+    made[...] = source
+    _core.barrier_all()
+    return made
+
+
+def asarray(values: Any, dtype: Any = None) -> ndarray:
+    """`values` itself if it is symmetric, has this dtype and is contiguous; else array(values, dtype). Collective, and the same
+    case must hold on all PEs."""
+    if isinstance(values, ndarray) and values.flags.c_contiguous and (dtype is None or values.dtype == np.dtype(dtype)):
+        if job.need() and _is_symmetric(values):
+            return values
+    return array(values, dtype)
+
+
+def is_symmetric(values: Any) -> bool:
+    """Whether an array lies in symmetric memory that was not freed."""
+    return isinstance(values, np.ndarray) and job.state == "running" and values.size > 0 and _is_symmetric(values)

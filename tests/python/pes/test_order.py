@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Aim: atomics, signals, waits, locks, teams and contexts of the package quoit. Method: all PEs work on the same elements at once;
+the results are what any order of atomic operations gives."""
+import threading
+
+import numpy as np
+import pytest
+
+import quoit
+from model import LEFT, ME, PES, RIGHT, data, refused, same, symmetric
+
+ROUNDS = 20
+
+
+@pytest.mark.parametrize("dtype", ["i4", "i8", "u4", "u8", "f4", "f8"])
+def test_add(dtype):
+    with symmetric(np.zeros(4, dtype)) as a:
+        for _ in range(ROUNDS):
+            for pe in range(PES):
+                a.on(pe).add(1, ME + 1)
+                a.on(pe).add([2, 3, 3], [1, 2, 3])  # twice to one element
+        quoit.barrier()
+        total = PES * (PES + 1) // 2
+        same(a, np.array([0, ROUNDS * total, ROUNDS * PES, 5 * ROUNDS * PES], dtype))
+
+
+@pytest.mark.parametrize("dtype", ["i8", "u4", "f8"])
+def test_fetch_add_gives_each_number_once(dtype):
+    with symmetric(np.zeros(1, dtype)) as a:
+        mine = np.array([a.on(0).fetch_add(0, 1) for _ in range(ROUNDS)])
+        assert (np.diff(mine.astype(float)) > 0).all()
+        every = np.sort(quoit.concatenate(mine))
+        same(every, np.arange(ROUNDS * PES).astype(dtype))
+
+
+def test_other_atomics():
+    with symmetric(np.zeros((2, 3), np.int64)) as a:
+        winners = quoit.sum(int(a.on(0).compare_swap((1, 2), 0, ME + 1) == 0))
+        assert winners == 1
+        a.on(RIGHT).set((0, 0), -5)
+        quoit.barrier()
+        assert a.on(RIGHT).fetch((0, 0)) == -5 and a[0, 0] == -5
+        quoit.barrier()
+        assert a.on(RIGHT).swap((0, 0), ME) == -5
+        quoit.barrier()
+        assert a[0, 0] == LEFT
+        same(a.on(RIGHT).fetch((0, slice(1, None))), np.zeros(2, np.int64))
+        quoit.barrier()
+        bit = 1 << ME
+        for pe in range(PES):
+            a.on(pe).bitwise_or((0, 1), bit)
+            assert not a.on(pe).fetch_xor((0, 2), bit) & bit
+        quoit.barrier()
+        assert a[0, 1] == a[0, 2] == (1 << PES) - 1
+        quoit.barrier()
+        for pe in range(PES):
+            assert a.on(pe).fetch_and((0, 1), ~bit) & bit
+            a.on(pe).bitwise_xor((0, 2), bit)
+            assert not a.on(pe).fetch_or((0, 2), bit) & bit
+            a.on(pe).bitwise_and((0, 2), ~bit)
+        quoit.barrier()
+        assert a[0, 1] == a[0, 2] == 0
+    with symmetric(np.full(2, 1.5)) as f:
+        assert f.on(RIGHT).swap(0, ME) == 1.5 and f.on(RIGHT).fetch(1) == 1.5
+        f.on(RIGHT).set(1, 2.5)
+        quoit.barrier()
+        same(f, np.array([LEFT, 2.5]))
+
+
+def test_wrong_atomics():
+    with symmetric(np.zeros(2)) as f, symmetric(np.zeros(2, np.int16)) as h:
+        refused(TypeError, "of int32, int64, uint32, uint64, but", f.on(0).compare_swap, 0, 1, 2)
+        refused(TypeError, "float32, float64, but the array has dtype int16", h.on(0).add, 0, 1)
+        refused(IndexError, "size 2", f.on(0).add, 2, 1)
+        refused(TypeError, "would lose", f.on(0).add, 0, 1j)
+
+
+def test_signals():
+    with symmetric(np.zeros(100)) as a, quoit.signal(2) as s:
+        a.on(RIGHT).put_signal(slice(0, 50), data(ME, 50), s[0:1])
+        s[0:1].wait(">=", 1)
+        same(a[:50], data(LEFT, 50))
+        a.on(RIGHT).put_signal(slice(99, 49, -1), data(ME, 50, seed=1), s[1:], 5, "set")
+        s[1:].wait(">=", 5)
+        same(a[99:49:-1], data(LEFT, 50, seed=1))
+        s[1:].on(RIGHT).signal(2)
+        s[1:].wait("==", 7)
+        quoit.barrier()
+        refused(TypeError, "one element of a symmetric array of uint64", a.on(0).put_signal, 0, 1, s)
+        refused(ValueError, "'add' or 'set'", a.on(0).put_signal, 0, 1, s[:1], 1, "mul")
+        refused(TypeError, "one element", a.on(0).signal)
+
+
+@pytest.mark.parametrize("dtype", ["i2", "u2", "i4", "u4", "i8", "u8"])
+def test_waits(dtype):
+    with symmetric(np.zeros(PES + 2, dtype)) as a:
+        assert a.test("==", 0) and not a.test("!=", 0)
+        quoit.barrier()
+        a.on(RIGHT)[ME] = ME + 3
+        quoit.quiet()
+        assert a.wait_any(">", 0) == LEFT
+        assert a.wait_some(">=", 3) == [LEFT]
+        a[LEFT:LEFT + 1].wait("==", LEFT + 3)
+        a[PES:].wait("<=", 0)
+        quoit.barrier()
+        refused(ValueError, "must be one of ==", a.wait, "=>", 1)
+        refused(OverflowError, "holds", a.wait, "==", 2 ** 65)
+        refused(ValueError, "gaps", a[::2].wait, "==", 0)
+        refused(ValueError, "none to wait for", a[:0].wait_any, "==", 0)
+    with symmetric(np.zeros(2)) as f:
+        refused(TypeError, "float64", f.wait, "==", 0)
+
+
+def test_threads_run_while_one_waits():
+    with symmetric(np.zeros(1, np.int64)) as a:
+        threading.Timer(0.01, lambda: a.on(ME).set(0, 1)).start()
+        a.wait("==", 1)  # does not end unless the other thread gets the interpreter
+        quoit.barrier()
+
+
+def test_lock():
+    lock = quoit.Lock()
+    with symmetric(np.zeros(1, np.int64)) as a:
+        for _ in range(ROUNDS):
+            with lock:
+                a.on(0)[0] = a.on(0)[0] + 1
+                refused(RuntimeError, "holds the lock already", lock.acquire)
+        quoit.barrier()
+        assert a.on(0)[0] == ROUNDS * PES
+        refused(RuntimeError, "does not hold", lock.release)
+        got = quoit.sum(int(lock.acquire(blocking=False)))
+        assert got == 1
+        if lock._is_held:
+            lock.release()
+    lock.free()
+
+
+def test_teams():
+    with quoit.world().split(start=0, stride=2) as even:
+        assert bool(even) == (ME % 2 == 0)
+        if even:
+            assert (even.my_pe, even.n_pes) == (ME // 2, (PES + 1) // 2)
+            assert even.translate(even.my_pe) == ME
+            assert quoit.world().translate(ME, even) == even.my_pe
+            assert quoit.sum(ME, team=even) == sum(range(0, PES, 2))
+            same(quoit.allgather(data(ME, 3), team=even), np.stack([data(pe, 3) for pe in range(0, PES, 2)]))
+            refused(ValueError, "the team has", quoit.broadcast, 1, even.n_pes, None, even)
+            even.sync()
+        else:
+            refused(ValueError, "not in the team", even.sync)
+            refused(ValueError, "not in the team", quoit.sum, 1, None, even)
+    refused(ValueError, "at least 1", quoit.world().split, 0, 0)
+    refused(ValueError, f"there are 1..{PES} PEs", quoit.world().split, 0, 1, PES + 1)
+    refused(ValueError, "cannot be destroyed", quoit.world().destroy)
+    assert quoit.shared().n_pes >= 1
+    if ME % 2 == 0:
+        refused(ValueError, "destroyed", even.sync)
+
+
+def test_contexts():
+    with symmetric(np.zeros(4)) as a:
+        with quoit.Context() as c, quoit.world().context("serialized") as other:
+            c.on(a, RIGHT)[0] = ME
+            other.on(a, RIGHT)[1:3] = ME
+            future = c.on(a, RIGHT).put_nbi(3, ME)
+            c.fence()
+            other.quiet()
+            assert not future.done()
+            c.quiet()
+            assert future.done()
+            kept = c.on(a, RIGHT)
+            refused(ValueError, "the context's team has", c.on, a, PES)
+        for call in (lambda: kept[0], lambda: kept.__setitem__(0, 1.0), c.quiet, lambda: c.on(a, 0)):
+            refused(ValueError, "context was destroyed", call)
+        quoit.barrier()
+        same(a, np.full(4, float(LEFT)))
+    refused(ValueError, "private, serialized, nostore", quoit.Context, "fast")
