@@ -137,6 +137,7 @@ class Typed(installed.Case):
         self.write("hello.c", next(body for _, language, body in BLOCK.findall(readme) if language == "c"))
         self.command("oshcc", "hello.c", "-o", "a.out")
         self.write("machines", "localhost slots=2\n")
+        self.write("ring.py", next(body for _, language, body in BLOCK.findall(documents()["docs/python.md"]) if language == "python"))
         os.symlink(os.path.join(self.prefix, "share", "quoit", "examples"), os.path.join(self.work, "examples"))
         return {"PATH": installed.SYSTEM_PATH} if name == "README.md" else {}
 
@@ -171,6 +172,8 @@ class Typed(installed.Case):
     def test_every_document(self):
         total, missing, problem = 0, 0, self.ring_problem()
         for name, text in documents().items():
+            if name == "docs/python.md" and installed.python_problem(self.prefix):
+                continue
             with self.subTest(document=name):
                 self.work = os.path.join(self.copies.folder.name, name.replace("/", "-"))
                 os.mkdir(self.work)

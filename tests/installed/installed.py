@@ -7,6 +7,7 @@ they make meet no others; without rights in a user namespace. Where the kernel r
 Hidden.problem says why. Their environment is made anew: nothing in it leads to the build tree."""
 import atexit
 import functools
+import json
 import os
 import re
 import shlex
@@ -165,6 +166,15 @@ def needs(*tools):
     """Why a test cannot run for want of tools; "": it can."""
     missing = [tool for tool in tools if not shutil.which(tool, path=SYSTEM_PATH)]
     return f"no {' and no '.join(missing)}" if missing else ""
+
+
+def python_problem(prefix):
+    """Why Python programs of the package quoit cannot run; "": they can."""
+    found = subprocess.run([os.path.join(prefix, "bin", "quoit"), "info", "--json"], capture_output=True, text=True, check=True).stdout
+    if "python package" not in json.loads(found)["version"]:
+        return "the Python package was not built (no python3-dev)"
+    has_numpy = subprocess.run(["python3", "-c", "import numpy"], capture_output=True, check=False, env={"PATH": SYSTEM_PATH})
+    return "no python3-numpy" if has_numpy.returncode != 0 else ""
 
 
 def find_static_libc():

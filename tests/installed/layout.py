@@ -3,6 +3,7 @@
 RUNPATH, no file holds a path of the source, the build or the first place, and a user builds and runs a program of each
 language there, of dsm.h alone too. Method: readelf and a search through every byte of the copy (debug information, which
 names sources by intent, is stripped first); programs built with the wrappers and pkg-config."""
+import json
 import os
 import re
 import shlex
@@ -102,6 +103,17 @@ class Programs(installed.Case):
                 self.command("cc", "-Wl,--as-needed", source, *flags, "-o", "program")
                 out = self.command("oshrun", "-n", 2, "./program")
                 self.assertEqual(sorted(out.splitlines()), sorted(expected.splitlines()))
+
+    def test_python(self):
+        for prefix in self.prefixes():
+            if installed.python_problem(prefix):
+                self.skipTest(installed.python_problem(prefix))
+            env = {"PYTHONPATH": json.loads(self.command("quoit", "info", "--json"))["version"]["python package"]}
+            self.assertEqual(os.path.realpath(env["PYTHONPATH"]), os.path.dirname(os.path.realpath(self.find("_core.abi3.so"))))
+            examples = os.path.join(prefix, "share", "quoit", "examples", "python")
+            for words in (["-m", "quoit.run", "--hosts", 2, "-n", 2, os.path.join(examples, "heat.py"), "20", "9"],
+                          [os.path.join(examples, "pi.py"), "2000"]):
+                self.assertIn("verified\n", self.command("python3", *words, env=env))
 
     @unittest.skipUnless(installed.find_static_libc(), "no libc.a")
     def test_static(self):
