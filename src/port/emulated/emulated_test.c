@@ -740,21 +740,21 @@ static void test_writes_of_a_paced_wire_are_whole(void **state)
  * Entries that landed earlier lie in that gap; here each of them would put an old word back. */
 static void test_the_end_of_the_queue_is_skipped(void **state)
 {
-    enum { WORDS = 4096, OLD = 0x1111, TURNS = 12, AREA_BYTES = WORDS * 8 };
+    enum { WORDS = 4096, OLD = 0x1111, TURNS = 12, BLOCK_BYTES = WORDS * 8 };
     struct rig *rig = *state;
     struct quoit_port *ports[2];
-    static uint8_t source[AREA_BYTES], got[AREA_BYTES];
+    static uint8_t source[BLOCK_BYTES], got[BLOCK_BYTES];
     rig->knobs.write_latency_ns = MS / 50;
     connect_windows(rig, ports);
     for (uint64_t i = 0; i < 2 * WORDS; i++) /* the shortest entries, once around and more */
         assert_int_equal(quoit_port_write64(ports[0], QUOIT_WINDOW_MEMORY, i % WORDS * 8, OLD + i), QUOIT_OK);
     for (uint32_t turn = 0; turn < TURNS; turn++) { /* first where the words are, then beside them */
-        uint64_t at = turn == 0 ? 0 : AREA_BYTES;
+        uint64_t at = turn == 0 ? 0 : BLOCK_BYTES;
         memset(source, (int)(0x80 + turn), sizeof source);
-        for (uint64_t done = 0; done < AREA_BYTES; done += 8192)
+        for (uint64_t done = 0; done < BLOCK_BYTES; done += 8192)
             assert_int_equal(quoit_port_write(ports[0], QUOIT_WINDOW_MEMORY, at + done, source + done, 8192), QUOIT_OK);
     }
-    assert_int_equal(quoit_port_read(ports[0], QUOIT_WINDOW_MEMORY, AREA_BYTES, got, sizeof got), QUOIT_OK);
+    assert_int_equal(quoit_port_read(ports[0], QUOIT_WINDOW_MEMORY, BLOCK_BYTES, got, sizeof got), QUOIT_OK);
     assert_memory_equal(got, source, sizeof got);
     memset(source, 0x80, sizeof source);
     assert_int_equal(quoit_port_read(ports[0], QUOIT_WINDOW_MEMORY, 0, got, sizeof got), QUOIT_OK);
