@@ -220,12 +220,31 @@ static void test_unknown(void **state)
     assert_null(nearest);
 }
 
+/* A whole number of any length is out of range; other text is no number. */
+static void test_numbers_out_of_range(void **state)
+{
+    struct quoit_options options;
+    char problem[QUOIT_OPTION_PROBLEM_BYTES];
+    (void)state;
+    quoit_options_default(&options);
+    for (const char *text = "99999999999999999999"; strlen(text) >= 4; text++) {
+        assert_false(quoit_options_set(&options, QUOIT_OPT_HOSTS, text, QUOIT_FROM_COMMAND_LINE, "--hosts", problem));
+        assert_non_null(strstr(problem, "must be 1..1024"));
+    }
+    static const char *const no_numbers[] = {"", "x", "99999999999999999999x", "x9", "1 2"};
+    for (size_t i = 0; i < LENGTH(no_numbers); i++) {
+        assert_false(
+            quoit_options_set(&options, QUOIT_OPT_HOSTS, no_numbers[i], QUOIT_FROM_COMMAND_LINE, "--hosts", problem));
+        assert_null(strstr(problem, "1..1024"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bytes),    cmocka_unit_test(test_durations_and_others),
         cmocka_unit_test(test_defaults), cmocka_unit_test(test_environment),
-        cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_unknown),  cmocka_unit_test(test_numbers_out_of_range),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
