@@ -629,6 +629,25 @@ static void test_sleep_until_there_is_room(void **state)
     free(local);
 }
 
+/* An end may have descriptor 0, as in a program whose standard input is closed. */
+static void test_descriptor_0(void **state)
+{
+    struct side side;
+    int saved_fd = dup(STDIN_FILENO);
+    (void)state;
+    close(STDIN_FILENO);
+    open_side(&side, 0);
+    assert_int_equal(driver->wait_fd(side.end), 0);
+    close(be_host_1(&side));
+    until(side.broken_mask == 1u << 1, &side, NULL);
+    driver->abandon(side.end, 1);
+    close_side(&side);
+    if (saved_fd >= 0) {
+        assert_int_equal(dup2(saved_fd, STDIN_FILENO), STDIN_FILENO);
+        close(saved_fd);
+    }
+}
+
 static void ask(int fd, const struct side *side, uint64_t id, uint64_t bytes)
 {
     const struct frame frame = {
@@ -746,6 +765,7 @@ int main(void)
         cmocka_unit_test(test_a_get_that_is_abandoned),
         cmocka_unit_test(test_a_message_overtakes_a_put),
         cmocka_unit_test(test_sleep_until_there_is_room),
+        cmocka_unit_test(test_descriptor_0),
         cmocka_unit_test(test_gets_together),
         cmocka_unit_test(test_answers_and_puts_take_turns),
         cmocka_unit_test(test_a_guest_that_was_not_taken),
