@@ -41,8 +41,9 @@ static void arm(void *arg)
     if (call) {
         if (__atomic_load_n(&shared->waiting_in[0], __ATOMIC_RELAXED) == '\0')
             atomic_store_explicit(&shared->waiting_since_ns, quoit_clock_now_ns(), memory_order_relaxed);
-        describe(shared->waiting_in, call);
         write_down(&shared->wish, armed->wish);
+        atomic_signal_fence(memory_order_release); /* who sees the name sees what belongs to it, or something newer */
+        describe(shared->waiting_in, call);
         atomic_store_explicit(&shared->waiting_from, (uintptr_t)call_from, memory_order_relaxed);
     }
     for (uint32_t i = 0; i < self->engine_count; i++)
@@ -130,7 +131,7 @@ static void wait_for(struct quoit_self *self, struct watched watched, bool (*is_
     waiter.nap = watched.sender && watched.sender->engine->ops->await ? await_message : NULL;
     waiter.busy_ns = busy_ns;
     waiter.sees_plain_stores = watched.is_polled || (watched.is_of_program && self->sees_plain_stores) ||
-                               atomic_load_explicit(&self->polled_count, memory_order_relaxed) != 0;
+                               atomic_load_explicit(&self->shared->under_way_count, memory_order_relaxed) != 0;
     waiter.watch_from = watched.offset;
     waiter.watch_to = watched.offset + watched.bytes;
     if (call)

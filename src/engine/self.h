@@ -35,10 +35,9 @@ struct quoit_self {
     struct quoit_pe_shared *shared;
     struct quoit_engine *engines[QUOIT_ENGINES_MAX]; /* open engines in order of preference */
     uint32_t engine_count;
-    struct quoit_waiter waiter;    /* each wait uses a copy of it */
-    bool sees_plain_stores;        /* waits for the program's objects do; false where a lost wake is meant to hang */
-    _Atomic uint32_t polled_count; /* what is under way that only looks of this PE complete: waits do not sleep long */
-    bool has_threads;              /* which may wait concurrently, each for something else. Writer: the API */
+    struct quoit_waiter waiter; /* each wait uses a copy of it */
+    bool sees_plain_stores;     /* waits for the program's objects do; false where a lost wake is meant to hang */
+    bool has_threads;           /* which may wait concurrently, each for something else. Writer: the API */
     struct quoit_placement placement;
     /* Regions whose buffers need no staging copy. NULL: none. Writer: the API. */
     const struct quoit_regions *regions;

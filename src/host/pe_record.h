@@ -69,6 +69,9 @@ struct quoit_pe_shared {
                                                        * later shmem_init */
     struct quoit_guest_count guest;
     struct quoit_poll_count polls;
+    /* What is under way by an end of its own on a network, which only looks of this PE complete: waits do not sleep
+     * long, and the job does not stand still (boot/still.h). */
+    _Atomic uint32_t under_way_count;
     struct quoit_crash_record crash;
     _Atomic uint32_t processor; /* where it last yielded, + 1; 0: never */
     /* Where `process` has mapped this memory, for copies by process_vm_writev. Set once, before the PE is ready. */

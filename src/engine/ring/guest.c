@@ -185,7 +185,7 @@ static void count_under_way(struct quoit_guest *guest, bool is_more)
     struct quoit_self *self = guest->ring->engine.self;
     uint32_t difference = is_more ? 1 : UINT32_MAX;
     atomic_fetch_add_explicit(&guest->under_way_count, difference, memory_order_relaxed);
-    atomic_fetch_add_explicit(&self->polled_count, difference, memory_order_relaxed);
+    atomic_fetch_add_explicit(&self->shared->under_way_count, difference, memory_order_relaxed);
 }
 
 /* A put or frame stays under way: nobody knows whether it has arrived. */

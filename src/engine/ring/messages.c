@@ -225,8 +225,12 @@ bool quoit_messages_send(struct quoit_context *context, const struct quoit_peer 
                                           .bytes = message->bytes,
                                           .flag = message->has_flag ? message->flag : QUOIT_SOCKETS_NO_FLAG,
                                           .value = message->value}};
-    if (!has_sent(&sending))
+    if (!has_sent(&sending)) {
+        _Atomic uint32_t *under_way_count = &ring->engine.self->shared->under_way_count;
+        atomic_fetch_add_explicit(under_way_count, 1, memory_order_relaxed);
         quoit_self_wait_message(ring->engine.self, has_sent, &sending, NULL, 0, peer);
+        atomic_fetch_sub_explicit(under_way_count, 1, memory_order_relaxed);
+    }
     struct quoit_guest_count *counts = &ring->engine.self->shared->guest;
     atomic_fetch_add_explicit(&counts->message_count, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&counts->message_bytes, message->bytes, memory_order_relaxed);
