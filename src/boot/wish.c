@@ -44,13 +44,18 @@ static bool is_sound(const struct quoit_wish *wish)
     return wish->count > 0 && is_value && wish->cmp <= 5;
 }
 
+bool quoit_wish_holds(const struct quoit_wish_job *job, uint32_t pe, const struct quoit_wish *lock)
+{
+    return (read_word(job, pe, lock->offset, lock->bytes) & lock->wanted) != 0;
+}
+
 static uint32_t find_holder(const struct quoit_wish_job *job, uint32_t pe, const struct quoit_wish *wish)
 {
     const struct quoit_layout *layout = job->host_of(job->arg, pe).layout;
     uint32_t first = job->is_partial ? layout->first_pe : 0;
     uint32_t end = job->is_partial ? layout->first_pe + layout->local_count : job->pe_count;
     for (uint32_t other = first; other < end; other++)
-        if (read_word(job, other, wish->offset, wish->bytes) & wish->wanted)
+        if (quoit_wish_holds(job, other, wish))
             return other;
     return QUOIT_WISH_NO_HOLDER;
 }

@@ -42,6 +42,8 @@ struct quoit_wish_reading {
 /* `earlier`, another reading of this host or NULL, has the holder if it is of the same lock. */
 void quoit_wish_read(const struct quoit_wish_job *job, uint32_t pe, const struct quoit_wish *wish,
                      const struct quoit_wish_reading *earlier, struct quoit_wish_reading *reading_out);
+/* Whether a PE, whose memory is of this machine, holds the lock for which another one waits. */
+bool quoit_wish_holds(const struct quoit_wish_job *job, uint32_t pe, const struct quoit_wish *lock);
 /* " for flag == 1, which is 0", or "" if the PE has not published it. `executable`, which may be NULL, has the names of
  * variables. Any reading may be given: nothing of it is trusted. */
 void quoit_wish_describe(const struct quoit_wish_reading *reading, const char *executable,
