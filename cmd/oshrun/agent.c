@@ -17,6 +17,7 @@
 #include "report.h"
 #include "service.h"
 #include "spawn.h"
+#include "stuck.h"
 #include "top.h"
 #include "tree.h"
 
@@ -161,6 +162,9 @@ static void take_own(struct job *job, const struct talk_frame *frame, const void
         break;
     case TALK_SURVEY:
         top_answer(job, bytes, frame->bytes);
+        break;
+    case TALK_STILL:
+        stuck_answer(job, bytes, frame->bytes);
         break;
     case TALK_STOP:
         hosts_stop(job);

@@ -124,12 +124,13 @@ static void ask_where(struct job *job)
 
 static void kill_all(struct job *job, uint64_t now_ns)
 {
+    bool asks_where = job->end.reason == END_TIMEOUT || job->end.reason == END_POLLED;
     if (!job->notes)
         take_notes(job);
-    if ((job->end.reason == END_TIMEOUT || job->end.reason == END_POLLED) && job->notes)
+    if (asks_where && job->notes)
         ask_where(job);
     if (job->role == ROLE_HEAD)
-        hosts_say_all(job, TALK_KILL, job->end.reason == END_TIMEOUT, NULL, 0);
+        hosts_say_all(job, TALK_KILL, asks_where, NULL, 0);
     else
         end_signal_all(job, SIGKILL);
     hosts_kill(job);

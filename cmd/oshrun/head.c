@@ -14,6 +14,7 @@
 #include "reap.h"
 #include "service.h"
 #include "spawn.h"
+#include "stuck.h"
 #include "top.h"
 #include "tree.h"
 
@@ -162,6 +163,9 @@ static void take_frame(struct talk *talk, const struct talk_frame *frame, const 
         break;
     case TALK_SURVEYED:
         top_take(host, bytes, frame->bytes);
+        break;
+    case TALK_STILL_SEEN:
+        stuck_take(host, bytes, frame->bytes);
         break;
     case TALK_LOST:
         take_loss(host, frame, bytes);

@@ -3,7 +3,7 @@
  * files are ordered, and a file calls only those before it:
  *
  *   fault foreign machines allocation plan help         the command line
- *   stopwatch loop talk output terminal stopping children front guard   the environment of the process
+ *   rounds stopwatch loop talk output terminal stopping children front guard   the environment of the process
  *   job.h     the state
  *   network   how hosts find each other that a network joins
  *   hosts     the memories, links and proxies of the hosts
@@ -42,6 +42,7 @@
 #include "loop.h"
 #include "output.h"
 #include "plan.h"
+#include "rounds.h"
 #include "stopping.h"
 #include "talk.h"
 #include "terminal.h"
@@ -187,14 +188,16 @@ struct wait_note {
     uint64_t from;                         /* return address of that call less load address; 0: not known */
 };
 
-/* Observations of stuck.c. */
+/* A PE of this machine, as stuck.c saw it. */
+struct stuck_pe {
+    struct quoit_still still;
+    uint64_t since;  /* the question's, since which: */
+    bool has_rested; /* it waited, or polled in vain, with nothing under way */
+};
+
 struct stillness {
-    uint64_t digest; /* 0: something progresses */
-    uint64_t since_ns;
-    uint64_t next_ns;
-    bool is_told;
-    bool has_polls;          /* some PE polls in vain */
-    struct quoit_still *pes; /* [pe_count]; NULL before the first look */
+    struct rounds rounds; /* of who decides */
+    struct stuck_pe *pes; /* [pe_count]; of who looks. NULL before the first look */
 };
 
 struct input; /* input.h */

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "stuck.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "boot/survey.h"
 #include "end.h"
+#include "env/clock.h"
+#include "env/process.h"
 #include "hosts.h"
 
-#define LOOK_EVERY_NS 1000000000u
-#define STILL_NS      5000000000u  /* nothing has progressed for this long: a warning */
-#define POLLS_NS      30000000000u /* the same, and some do nothing but poll: the end. A program may give up before */
-#define END_GRACE_NS  200000000u   /* for the last output */
-
-static uint64_t mix(uint64_t digest, uint64_t value)
-{
-    return (digest ^ value) * 0x9e3779b97f4a7c15u + 1;
-}
+#define END_GRACE_NS 200000000u /* for the last output */
+#define SAMPLES_MAX  64 /* of one look at a PE that polls another host, of whose requests one is mostly under way */
+#define NO_HOST_LOST 3  /* times --link-limit: what was under way has arrived, or a host was found lost */
 
 /* Changes whenever the host sends or fetches something. */
 static uint64_t traffic_of(const struct job *job, const struct host *host, uint64_t now_ns)
@@ -36,39 +35,124 @@ static uint64_t traffic_of(const struct job *job, const struct host *host, uint6
     return count;
 }
 
-/* Changes whenever a PE falls asleep again, finds what it polled for, or, where none polls, a host sends something. 0:
- * a PE is at work, or has ended. */
-static uint64_t digest_of(struct job *job, uint64_t now_ns)
+/* Whether something that a PE has begun is not known to have arrived: requests in its channels to the proxy, or what is
+ * under way by an end of its own on the network. */
+static bool has_under_way(const struct host *host, const struct quoit_pe_shared *shared, uint32_t local)
 {
-    struct stillness *still = &job->stillness;
-    uint64_t digest = 1;
-    bool is_at_work = false;
-    still->has_polls = false;
-    for (uint32_t pe = 0; pe < job->plan->pe_count; pe++) {
-        const struct quoit_pe_shared *shared = hosts_pe_shared(job, pe);
-        uint64_t look = shared && !job->pes[pe].is_ended ? quoit_still_look(&still->pes[pe], shared) : 0;
-        is_at_work |= look == 0;
-        still->has_polls |= still->pes[pe].is_polling;
-        digest = mix(digest, look);
+    const struct quoit_layout *layout = &host->layout;
+    if (atomic_load_explicit(&shared->under_way_count, memory_order_relaxed) != 0)
+        return true;
+    for (uint32_t lane = 0; lane < layout->lane_count; lane++) {
+        uint64_t at = layout->channels + ((uint64_t)local * layout->lane_count + lane) * sizeof(struct quoit_channel);
+        uint32_t submitted, completed;
+        if (pread(host->memory_fd, &submitted, sizeof submitted,
+                  (off_t)(at + offsetof(struct quoit_channel, submit_tail))) != (ssize_t)sizeof submitted ||
+            pread(host->memory_fd, &completed, sizeof completed,
+                  (off_t)(at + offsetof(struct quoit_channel, complete_tail))) != (ssize_t)sizeof completed ||
+            submitted != completed)
+            return true;
     }
-    if (is_at_work)
-        return 0;
-    bool has_traffic = quoit_job_config_has_proxies(&job->config) && !still->has_polls; /* of others than polls */
-    for (uint32_t i = 0; i < job->plan->host_count && has_traffic; i++)
-        digest = mix(digest, traffic_of(job, &job->hosts[i], now_ns));
-    return digest ? digest : 1;
+    return false;
 }
 
-/* Whether the process of each PE has one thread, so that no other one ends what its first one polls for. */
-static bool have_one_thread(const struct job *job)
+/* Its last check found that it has to wait on, and so would another one, unless something comes that is under way. */
+static bool is_at_rest(const struct host *host, const struct stuck_pe *seen, const struct quoit_pe_shared *shared,
+                       uint32_t local, char state)
 {
-    for (uint32_t i = 0; i < job->plan->pe_count; i++) {
-        char path[48];
-        struct stat tasks;
-        snprintf(path, sizeof path, "/proc/%d/task", job->pes[i].program_pid);
-        if (stat(path, &tasks) != 0 || tasks.st_nlink != 3) /* itself, the entry above, and one thread */
-            return false;
+    int samples = seen->still.is_polling ? SAMPLES_MAX : 1;
+    if (!seen->still.is_polling && state != 'S')
+        return false;
+    for (int i = 0; i < samples; i++)
+        if (!has_under_way(host, shared, local))
+            return true;
+    return false;
+}
+
+/* What a PE that sleeps waits for: a lock, or an object whose value may change many times before it is the one. Returns
+ * the value; 0 for a lock. */
+static uint64_t look_at_wish(struct job *job, uint32_t pe, const struct quoit_pe_shared *shared,
+                             struct rounds_answer *answer)
+{
+    const struct quoit_wish_job view = hosts_wish_job(job);
+    const struct quoit_wish wish = shared->wish;
+    struct quoit_wish_reading reading;
+    if (wish.count == 0 || !__atomic_load_n(&shared->waiting_in[0], __ATOMIC_RELAXED))
+        return 0;
+    if (wish.is_lock) {
+        const struct rounds_lock lock = {
+            .offset = wish.offset, .wanted = wish.wanted, .bytes = wish.bytes, .keeper = ROUNDS_NO_PE};
+        rounds_add_lock(answer->locks, &answer->lock_count, &lock);
+        return 0;
     }
+    quoit_wish_read(&view, pe, &wish, NULL, &reading);
+    return reading.value;
+}
+
+/* One look at a PE of this machine. */
+static void look_at_pe(struct job *job, const struct host *host, uint32_t pe, struct rounds_answer *answer)
+{
+    struct stuck_pe *seen = &job->stillness.pes[pe];
+    const struct quoit_pe_shared *shared = hosts_pe_shared(job, pe);
+    struct quoit_process process;
+    char path[48];
+    struct stat tasks;
+    bool is_there = shared && !job->pes[pe].is_ended && quoit_process_look(job->pes[pe].program_pid, &process);
+    bool may_move = !is_there || process.state == 'T' || process.state == 't'; /* once it is continued */
+    uint64_t look = is_there ? quoit_still_look(&seen->still, shared) : 0;
+    if (look == 0 || may_move) {
+        answer->digest = 0;
+        answer->is_at_rest = false;
+        return;
+    }
+    uint64_t value = look_at_wish(job, pe, shared, answer);
+    if (answer->digest)
+        answer->digest = rounds_mix(rounds_mix(answer->digest, look), value) | 1;
+    answer->has_polls |= seen->still.is_polling;
+    seen->has_rested |= is_at_rest(host, seen, shared, pe - host->layout.first_pe, process.state);
+    answer->is_at_rest &= seen->has_rested;
+    snprintf(path, sizeof path, "/proc/%d/task", job->pes[pe].program_pid);
+    if (stat(path, &tasks) != 0 || tasks.st_nlink != 3) /* itself, the entry above, and one thread */
+        answer->is_threaded = true;
+}
+
+/* PEs of the host that have entered shmem_finalize with one of the locks: what is so marked was not released before,
+ * since the mark is cleared before shmem_clear_lock returns. */
+static void find_keepers(struct job *job, const struct host *host, const struct rounds_question *question,
+                         struct rounds_answer *answer)
+{
+    const struct quoit_wish_job view = hosts_wish_job(job);
+    for (uint32_t i = 0; i < ROUNDS_LOCKS_MAX; i++) {
+        answer->keepers[i] = ROUNDS_NO_PE;
+        for (uint32_t local = 0; i < question->lock_count && local < host->layout.local_count; local++) {
+            uint32_t pe = host->layout.first_pe + local;
+            const struct quoit_wish wish = {.offset = question->locks[i].offset,
+                                            .wanted = question->locks[i].wanted,
+                                            .bytes = (uint8_t)question->locks[i].bytes};
+            if (job->pes[pe].is_leaving && !job->pes[pe].is_ended && quoit_wish_holds(&view, pe, &wish))
+                answer->keepers[i] = pe;
+        }
+    }
+}
+
+/* False: no memory. */
+static bool look_at_host(struct job *job, const struct host *host, const struct rounds_question *question,
+                         struct rounds_answer *answer_out)
+{
+    struct stillness *still = &job->stillness;
+    uint32_t first = host->layout.first_pe, end = first + host->layout.local_count;
+    if (!still->pes)
+        still->pes = calloc(job->plan->pe_count, sizeof *still->pes);
+    if (!still->pes)
+        return false;
+    *answer_out = (struct rounds_answer){.round = question->round, .digest = 1, .is_at_rest = true};
+    for (uint32_t pe = first; pe < end; pe++) {
+        if (still->pes[pe].since != question->since)
+            still->pes[pe] = (struct stuck_pe){.still = still->pes[pe].still, .since = question->since};
+        look_at_pe(job, host, pe, answer_out);
+    }
+    if (quoit_job_config_has_proxies(&job->config))
+        answer_out->traffic = traffic_of(job, host, quoit_clock_now_ns());
+    find_keepers(job, host, question, answer_out);
     return true;
 }
 
@@ -89,55 +173,79 @@ static void tell(struct job *job)
                          "nothing has moved for %u s [Q0220]\n  quoit top and --timeout say who waits for what\n",
                          leaver->index, hosts_name(job, leaver->host, name),
                          leaver->leaves_by_exit ? ", by exit(0) or return from main" : "",
-                         job->stillness.has_polls ? " or do nothing but poll" : "", (unsigned)(STILL_NS / 1000000000u));
+                         job->stillness.rounds.sum.has_polls ? " or do nothing but poll" : "",
+                         (unsigned)(ROUNDS_WARN_NS / 1000000000u));
     output_say(&job->output, text, (size_t)bytes);
 }
 
-/* A PE that has entered shmem_finalize with a lock for which another waits; NULL: none. The holder's mark is cleared
- * before shmem_clear_lock returns, so one that is still there was not released before. */
-static const struct pe *find_lock_keeper(struct job *job)
+static bool is_due(const struct job *job)
 {
-    const struct quoit_wish_job view = hosts_wish_job(job);
-    for (uint32_t pe = 0; pe < job->plan->pe_count; pe++) {
-        const struct quoit_pe_shared *shared = hosts_pe_shared(job, pe);
-        struct quoit_wish_reading reading;
-        if (!shared || job->pes[pe].is_ended || !__atomic_load_n(&shared->waiting_in[0], __ATOMIC_RELAXED))
-            continue;
-        const struct quoit_wish wish = shared->wish;
-        if (!wish.is_lock)
-            continue;
-        quoit_wish_read(&view, pe, &wish, NULL, &reading);
-        if (reading.holder != QUOIT_WISH_NO_HOLDER && job->pes[reading.holder].is_leaving)
-            return &job->pes[reading.holder];
+    return job->end.phase == ENDING_NOT && !job->finalized && job->leaving_count > 0 &&
+           job->leaving_count < job->plan->pe_count;
+}
+
+static void conclude(struct job *job)
+{
+    struct rounds *rounds = &job->stillness.rounds;
+    uint64_t polls_ns = NO_HOST_LOST * plan_number(job->plan, QUOIT_OPT_LINK_LIMIT);
+    if (!is_due(job))
+        return;
+    switch (rounds_end(rounds, job->leaving_count, polls_ns > ROUNDS_POLLS_NS ? polls_ns : ROUNDS_POLLS_NS)) {
+    case ROUNDS_LOCK_KEPT:
+        if (rounds->keeper < job->plan->pe_count)
+            end_begin(job, END_LOCK_KEPT, STATUS_CANNOT_START, rounds->keeper, END_GRACE_NS);
+        break;
+    case ROUNDS_WARNS:
+        tell(job);
+        break;
+    case ROUNDS_POLLED:
+        end_begin(job, END_POLLED, STATUS_CANNOT_START, leaver_of(job)->index, 0);
+        break;
+    case ROUNDS_MOVES:
+        break;
     }
-    return NULL;
+}
+
+static void look_here(struct job *job)
+{
+    struct rounds *rounds = &job->stillness.rounds;
+    struct rounds_answer answer;
+    for (uint32_t i = 0; i < job->plan->host_count; i++)
+        if (look_at_host(job, &job->hosts[i], &rounds->question, &answer))
+            rounds_take(rounds, i, &answer, sizeof answer);
 }
 
 uint64_t stuck_step(struct job *job, uint64_t now_ns)
 {
-    struct stillness *still = &job->stillness;
-    if (job->end.phase != ENDING_NOT || job->finalized || job->leaving_count == 0 ||
-        job->leaving_count == job->plan->pe_count)
+    struct rounds *rounds = &job->stillness.rounds;
+    if (!is_due(job) || rounds->is_open)
         return UINT64_MAX;
-    if (now_ns < still->next_ns)
-        return still->next_ns;
-    still->next_ns = now_ns + LOOK_EVERY_NS;
-    const struct pe *keeper = find_lock_keeper(job);
-    if (keeper) {
-        end_begin(job, END_LOCK_KEPT, STATUS_CANNOT_START, keeper->index, END_GRACE_NS);
-        return now_ns;
-    }
-    if (!still->pes)
-        still->pes = calloc(job->plan->pe_count, sizeof *still->pes);
-    uint64_t digest = still->pes ? digest_of(job, now_ns) : 0;
-    if (digest == 0 || digest != still->digest) {
-        still->digest = digest;
-        still->since_ns = now_ns;
-    } else if (now_ns - still->since_ns >= STILL_NS && !still->is_told) {
-        still->is_told = true;
-        tell(job);
-    } else if (now_ns - still->since_ns >= POLLS_NS && still->has_polls && have_one_thread(job)) {
-        end_begin(job, END_POLLED, STATUS_CANNOT_START, leaver_of(job)->index, 0);
-    }
-    return still->next_ns;
+    if (rounds->question.round && now_ns < rounds->begin_ns + ROUNDS_APART_NS)
+        return rounds->begin_ns + ROUNDS_APART_NS;
+    rounds_begin(rounds, job->plan->host_count, now_ns);
+    hosts_say_all(job, TALK_STILL, TALK_NO_PE, &rounds->question, sizeof rounds->question);
+    if (job->role == ROLE_ALONE)
+        look_here(job);
+    if (!rounds->is_open)
+        conclude(job);
+    return now_ns + ROUNDS_APART_NS;
+}
+
+void stuck_answer(struct job *job, const void *bytes, size_t count)
+{
+    const struct host *host = &job->hosts[job->own_host];
+    struct rounds_question question;
+    struct rounds_answer answer;
+    if (count != sizeof question || !host->front)
+        return;
+    memcpy(&question, bytes, sizeof question);
+    if (question.lock_count <= ROUNDS_LOCKS_MAX && look_at_host(job, host, &question, &answer))
+        talk_say(&job->talk, TALK_STILL_SEEN, TALK_NO_PE, &answer, sizeof answer);
+}
+
+void stuck_take(struct host *host, const void *bytes, size_t count)
+{
+    struct rounds *rounds = &host->job->stillness.rounds;
+    if (rounds_take(rounds, host->index, bytes, count) && !rounds->is_open)
+        conclude(host->job);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* stuck.h - a PE that waits in shmem_finalize, as exit(0) does, while others wait for something else.
  *
+ * Over several machines each agent looks at its PEs, and the head decides; docs/design/stillness.md has the rule.
+ *
  * If another waits for a lock that it holds, nobody can release that any more, and the job is ended. If all others
  * wait, or do nothing but poll in vain, and nothing moves, it warns; later it ends the job if some poll, whose
  * processes have one thread each. Where all sleep it only warns: a thread of a PE, or a signal handler, may still end a
@@ -11,7 +13,12 @@
 
 #include "job.h"
 
-/* Checks once a second while some PEs, but not all, have entered shmem_finalize. Returns when to check again. */
+/* Begins a round (rounds.h) once a second while some PEs, but not all, have entered shmem_finalize. Returns when to
+ * call again. */
 uint64_t stuck_step(struct job *job, uint64_t now_ns);
+/* Of an agent: looks at its host, and answers the head's question. */
+void stuck_answer(struct job *job, const void *bytes, size_t count);
+/* Of the head: that answer. The last one of a round decides. */
+void stuck_take(struct host *host, const void *bytes, size_t count);
 
 #endif

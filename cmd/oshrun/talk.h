@@ -23,6 +23,8 @@
  *                           <-     NOTES, RECORDS    that
  *   SURVEY round            ->                       for quoit top: what your host carries, and where its PEs are
  *                           <-     SURVEYED          that (boot/summary.h)
+ *   STILL                   ->                       whether your PEs wait, and hold locks (rounds.h)
+ *                           <-     STILL_SEEN        that
  *                           <-     FAILED            it cannot do its part, and has said why
  *                           <-     LOST host         the agent of another host, which it started, has ended or is
  * silent
@@ -86,6 +88,8 @@ enum talk_kind {
     TALK_RECORDS,
     TALK_SURVEY,
     TALK_SURVEYED,
+    TALK_STILL,
+    TALK_STILL_SEEN,
     TALK_FAILED,
     TALK_LOST,
     TALK_SHELL_ENDED,

@@ -36,6 +36,9 @@ def has_network():
     return "taken" in found.stdout
 
 
+HAS_NETWORK = unittest.skipUnless(has_network(), "no network driver finds a network here: quoit info networks")
+
+
 def greetings(count):
     return sorted(f"hello from PE {i} of {count}" for i in range(count))
 
@@ -222,7 +225,7 @@ class Options(scenario.Case):
         self.assertRegex(result.out, r"^quoit-agent (0f){16} \d+\.\d+\.\d+\n$")
 
 
-@unittest.skipUnless(has_network(), "no network driver finds a network here: quoit info networks")
+@HAS_NETWORK
 class Agents(Kills, Machines):
     """Both names are this machine."""
 
@@ -425,7 +428,7 @@ class Agents(Kills, Machines):
         self.end_of(job, 137, r"PE \d on (east|west) was killed by SIGKILL")
 
 
-@unittest.skipUnless(has_network(), "no network driver finds a network here: quoit info networks")
+@HAS_NETWORK
 class Tree(Kills, Machines):
     """Seven names of this machine in three levels: oshrun starts the agents of m0 and m1, m0's those of m2 and m4, m1's those of m3
     and m5, and m2's that of m6. Each agent has the name of its machine in HOSTNAME, which belongs to the machine."""
@@ -603,7 +606,7 @@ class Looks:
         self.assertEqual(look["PEs"][-1]["for"], "flag != 0, which is 0")
 
 
-@unittest.skipUnless(has_network(), "no network driver finds a network here: quoit info networks")
+@HAS_NETWORK
 class Top(Looks, Machines):
     """Three names of this machine: three agents."""
 
@@ -720,9 +723,8 @@ class Top(Looks, Machines):
                 self.assert_nothing_left()
 
 
-@unittest.skipUnless(has_network(), "no network driver finds a network here: quoit info networks")
-class Hosts(Looks, Namespaces, Machines):
-    """oshrun runs in the first namespace."""
+class Apart(Namespaces):
+    """Machines that are namespaces; oshrun runs in the first one."""
 
     @classmethod
     def setUpClass(cls):
@@ -731,8 +733,10 @@ class Hosts(Looks, Namespaces, Machines):
         cls.options = cls.on(2)
 
     @classmethod
-    def on(cls, count):
-        return (*PATIENT, "--host", ",".join(cls.addresses[:count]), *cls.rsh)
+    def on(cls, count, per_machine=0):
+        """`count` machines; with as many PEs on each, if that is not 0."""
+        slots = f":{per_machine}" if per_machine else ""
+        return (*PATIENT, "--host", ",".join(address + slots for address in cls.addresses[:count]), *cls.rsh)
 
     def start(self, *arguments, env=None, **how):
         how.setdefault("stdin", subprocess.DEVNULL)
@@ -741,6 +745,15 @@ class Hosts(Looks, Namespaces, Machines):
         return subprocess.Popen(["ip", "netns", "exec", self.names[0], scenario.OSHRUN, *map(str, arguments)],
                                 env=scenario.environment(self.mark, **(env or {})), **how)
 
+    def slow_down(self, host, rate):
+        if not shutil.which("tc"):
+            return False
+        return subprocess.run(["ip", "netns", "exec", self.switch, "tc", "qdisc", "add", "dev", f"port{host}", "root", "tbf",
+                               "rate", rate, "burst", "64kb", "latency", "50ms"], capture_output=True, check=False).returncode == 0
+
+
+@HAS_NETWORK
+class Hosts(Looks, Apart, Machines):
     def test_greetings(self):
         for hosts, pes in ((1, 2), (2, 2), (4, 6)):
             result = self.run_job(*self.on(hosts), "-n", pes, GREET)
@@ -794,12 +807,6 @@ class Hosts(Looks, Namespaces, Machines):
                 self.assertEqual(result.status, 0, result)
         subprocess.run(["ip", "netns", "exec", self.switch, "tc", "qdisc", "delete", "dev", "port1", "root"],
                        capture_output=True, check=False)
-
-    def slow_down(self, host, rate):
-        if not shutil.which("tc"):
-            return False
-        return subprocess.run(["ip", "netns", "exec", self.switch, "tc", "qdisc", "add", "dev", f"port{host}", "root", "tbf",
-                               "rate", rate, "burst", "64kb", "latency", "50ms"], capture_output=True, check=False).returncode == 0
 
     def test_link_local_addresses(self):
         """Hosts without any other address: for oshrun their names mean nothing, only for the remote shell."""

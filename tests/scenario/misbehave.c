@@ -2,6 +2,7 @@
 /* misbehave PE DEED [ARGUMENT]: that PE misbehaves, the others wait in a barrier. */
 #include <shmem.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,6 +64,52 @@ static void poll_without(int leaver, const char *how)
             shmem_long_test(&flag, SHMEM_CMP_EQ, 1);
         }
     }
+}
+
+/* PE `leaver` returns from main. A token goes round the others many times, each of which waits or polls for it; the
+ * first one is late: it passes it on once the test has made the file that SCENARIO_GO names. */
+static void pass_token(int leaver)
+{
+    int me = shmem_my_pe(), count = shmem_n_pes(), first = leaver == 0 ? 1 : 0, next = me;
+    printf("PE %d is process %d\n", me, (int)getpid());
+    fflush(stdout);
+    if (me == leaver)
+        exit(0);
+    do
+        next = (next + 1) % count;
+    while (next == leaver);
+    while (me == first && access(getenv("SCENARIO_GO"), F_OK) != 0)
+        usleep(10000);
+    for (long i = 1; i <= 500; i++) {
+        if (me == first)
+            shmem_long_p(&flag, i, next);
+        if (me == count - 1 - (leaver == count - 1)) /* the last one */
+            while (!shmem_long_test(&flag, SHMEM_CMP_EQ, i))
+                ;
+        else
+            shmem_long_wait_until(&flag, SHMEM_CMP_EQ, i);
+        if (me != first)
+            shmem_long_p(&flag, i, next);
+    }
+    exit(0);
+}
+
+/* PE `leaver` returns from main. Another one sends much to a third one, which polls for it, and answers. */
+static void put_much(int leaver)
+{
+    static char much[10 << 20];
+    static long answer;
+    int me = shmem_my_pe(), sender = leaver == 0 ? 1 : 0, receiver = leaver == 2 ? 1 : 2;
+    if (me == sender) {
+        shmem_putmem_signal_nbi(much, much, sizeof much, (uint64_t *)&flag, 1, SHMEM_SIGNAL_SET, receiver);
+        while (!shmem_long_test(&answer, SHMEM_CMP_EQ, 1))
+            ;
+    } else if (me == receiver) {
+        while (!shmem_long_test(&flag, SHMEM_CMP_EQ, 1))
+            ;
+        shmem_long_p(&answer, 1, sender);
+    }
+    exit(0);
 }
 
 static void __attribute__((noinline)) compute_for_ever(void)
@@ -132,6 +179,20 @@ static void check_sockets(void)
             printf("somebody wrote into my sockets\n");
 }
 
+/* Deeds in which PE `leaver` returns from main while the others go on. False: it is another one. */
+static bool has_left_others(const char *deed, int leaver)
+{
+    if (strncmp(deed, "poll-", 5) == 0)
+        poll_without(leaver, deed + 5);
+    else if (strcmp(deed, "token") == 0)
+        pass_token(leaver);
+    else if (strcmp(deed, "put-much") == 0)
+        put_much(leaver);
+    else
+        return false;
+    return true;
+}
+
 static void misbehave(const char *deed, int argument)
 {
     int next = (shmem_my_pe() + 1) % shmem_n_pes();
@@ -166,8 +227,8 @@ static void misbehave(const char *deed, int argument)
     } else if (strcmp(deed, "keep") == 0) {
         hold_lock(argument);
         exit(0);
-    } else if (strncmp(deed, "poll-", 5) == 0) {
-        poll_without(argument, deed + 5);
+    } else if (has_left_others(deed, argument)) {
+        return;
     } else if (strcmp(deed, "exec") == 0) {
         execlp("sleep", "sleep", "1000", (char *)NULL);
     } else if (strcmp(deed, "hold") == 0)
