@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* awaited.h - whom a job waits for while it starts and ends, and how long (boot/await.h).
+/* awaited.h - whom a job waits for while it starts and ends, and how long (env/await.h).
  *
  * Programs may do other things before shmem_init, so a PE that has not called it is only reported. Between the layout
  * of the memory and GO only Quoit's own code runs: there processes that hang end the job. In shmem_finalize those that

@@ -3,7 +3,7 @@
  * files are ordered, and a file calls only those before it:
  *
  *   fault foreign machines allocation plan help         the command line
- *   rounds stopwatch loop talk output terminal stopping children front guard   the environment of the process
+ *   rounds loop talk output terminal stopping children front guard   the environment of the process
  *   job.h     the state
  *   network   how hosts find each other that a network joins
  *   hosts     the memories, links and proxies of the hosts
@@ -34,7 +34,7 @@
 #include <sys/types.h>
 
 #include "boot/abstract.h"
-#include "boot/await.h"
+#include "env/await.h"
 #include "boot/protocol.h"
 #include "boot/still.h"
 #include "boot/wish.h"

@@ -14,7 +14,7 @@
 bool loop_open(struct loop *loop)
 {
     loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    stopwatch_start(&loop->watch, quoit_clock_now_ns());
+    quoit_stopwatch_start(&loop->watch, quoit_clock_now_ns());
     return loop->epoll_fd >= 0;
 }
 
@@ -46,12 +46,12 @@ void loop_close(struct loop *loop, struct watch *watch)
 
 uint64_t loop_now_ns(const struct loop *loop)
 {
-    return stopwatch_read(&loop->watch, quoit_clock_now_ns());
+    return quoit_stopwatch_read(&loop->watch, quoit_clock_now_ns());
 }
 
 void loop_hold(struct loop *loop, bool is_held)
 {
-    stopwatch_hold(&loop->watch, quoit_clock_now_ns(), is_held);
+    quoit_stopwatch_hold(&loop->watch, quoit_clock_now_ns(), is_held);
 }
 
 /* UINT64_MAX: until something is ready. */
@@ -61,7 +61,7 @@ static uint64_t sleep_of(const struct loop *loop, uint64_t deadline_ns, uint64_t
         return UINT64_MAX;
     if (loop->watch.is_held)
         return TICK_HELD_NS;
-    uint64_t read_ns = stopwatch_read(&loop->watch, now_ns);
+    uint64_t read_ns = quoit_stopwatch_read(&loop->watch, now_ns);
     uint64_t left_ns = deadline_ns > read_ns ? deadline_ns - read_ns : 0;
     return left_ns < TICK_NS ? left_ns : TICK_NS;
 }
@@ -70,12 +70,12 @@ void loop_turn(struct loop *loop, uint64_t deadline_ns)
 {
     struct epoll_event events[EVENTS_A_TURN];
     uint64_t now_ns = quoit_clock_now_ns();
-    stopwatch_mark(&loop->watch, now_ns, 0); /* the work since the last turn */
+    quoit_stopwatch_mark(&loop->watch, now_ns, 0); /* the work since the last turn */
     uint64_t sleep_ns = sleep_of(loop, deadline_ns, now_ns);
     int count = epoll_wait(loop->epoll_fd, events, EVENTS_A_TURN,
                            sleep_ns == UINT64_MAX ? -1 : (int)((sleep_ns + 999999) / 1000000));
     quoit_assert(count >= 0 || errno == EINTR);
-    stopwatch_mark(&loop->watch, quoit_clock_now_ns(), sleep_ns);
+    quoit_stopwatch_mark(&loop->watch, quoit_clock_now_ns(), sleep_ns);
     for (int i = 0; i < count; i++) {
         struct watch *watch = events[i].data.ptr;
         if (watch->is_added) /* else an earlier callback of this turn has closed it */

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/epoll.h>
 
-#include "stopwatch.h"
+#include "env/stopwatch.h"
 
 struct watch {
     int fd;          /* -1: closed */
@@ -22,7 +22,7 @@ struct watch {
 
 struct loop {
     int epoll_fd;
-    struct stopwatch watch;
+    struct quoit_stopwatch watch;
 };
 
 /* False, with errno, if the kernel gives no epoll descriptor. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "boot/agent.h"
 #include "boot/abstract.h"
-#include "boot/await.h"
 #include "boot/ended.h"
 #include "boot/exit.h"
 #include "boot/heap_default.h"
@@ -13,9 +12,11 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/step.h"
+#include "env/await.h"
 #include "env/clock.h"
 #include "env/descriptors.h"
 #include "env/limits.h"
+#include "env/stopwatch.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -68,12 +69,12 @@ struct agent {
     pid_t proxy_pid; /* 0: it has not sent it yet */
     uint64_t proxy_busy_ns;
     bool is_pinged;                 /* the proxy, which has not answered */
-    uint64_t ping_ns;               /* when it was, or had answered */
-    uint64_t looked_ns;             /* at the clock, the last time */
+    uint64_t ping_ns;               /* when it was, or had answered; of the stopwatch */
     bool is_ready_told;             /* to the proxy */
     bool is_finalized_told;         /* to the proxy, since the last GO */
     bool is_end_told;               /* to the proxy, or by it */
-    uint64_t contacts_by_ns;        /* when those of all hosts must be there; 0: the proxy has not given its own */
+    uint64_t contacts_by_ns;        /* of the stopwatch, when those of all hosts must be there; 0: the proxy has not
+                                     * given its own */
     uint32_t contact_count;         /* of all hosts, as passed to the proxy */
     uint32_t lost_host;             /* NO_HOST */
     uint64_t lost_ns;               /* when to say so */
@@ -90,14 +91,21 @@ struct agent {
     bool has_quota;          /* less than its affinity mask */
     bool has_layout;
     bool is_going;
-    uint64_t begin_ns;
-    struct quoit_await await; /* for the PEs and the proxy, until all go */
+    struct quoit_stopwatch watch; /* for limits of silence of others: they do not count while this process is stopped */
+    uint64_t begin_ns;            /* of the stopwatch */
+    struct quoit_await await;     /* for the PEs and the proxy, until all go */
     struct quoit_vigil vigil;
 };
 
 static struct quoit_host_header *header_of(const struct agent *agent)
 {
     return agent->host.memory;
+}
+
+/* In which no stop of this process counts. */
+static uint64_t counted_ns(const struct agent *agent)
+{
+    return quoit_stopwatch_read(&agent->watch, quoit_clock_now_ns());
 }
 
 static uint32_t pe_of(const struct agent *agent, uint32_t local)
@@ -516,7 +524,7 @@ static void say_contact(struct agent *agent, const struct quoit_proxy_message *c
 {
     struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_CONTACT};
     memcpy(message.body.contact.bytes, contact->body.contact.bytes, QUOIT_NETWORK_CONTACT_BYTES);
-    agent->contacts_by_ns = 2 * quoit_clock_now_ns() - agent->begin_ns + agent->host.network.link_timeout_ns;
+    agent->contacts_by_ns = 2 * counted_ns(agent) - agent->begin_ns + agent->host.network.link_timeout_ns;
     say(agent->members[0].talk_fd, &message, -1);
 }
 
@@ -541,7 +549,7 @@ static void hear_proxy(struct agent *agent)
     case QUOIT_PROXY_PING:
         agent->proxy_pid = message.body.pid;
         agent->is_pinged = false;
-        agent->ping_ns = quoit_clock_now_ns();
+        agent->ping_ns = counted_ns(agent);
         break;
     case QUOIT_PROXY_END:
         finish_as_told(agent, message.body.status);
@@ -574,10 +582,10 @@ static void look_for_contacts(struct agent *agent, uint64_t now_ns)
 
 /* A proxy that hangs is lost to the other hosts, which end; nobody else would end the PEs of this one. Its process is
  * there as long as it keeps its socket. */
-static void look_for_hang(struct agent *agent, uint64_t now_ns, bool was_away)
+static void look_for_hang(struct agent *agent, uint64_t now_ns)
 {
     uint64_t limit_ns = agent->host.network.link_limit_ns;
-    if (was_away || !agent->is_going || agent->is_ready_told || agent->is_finalized_told) {
+    if (!agent->is_going || agent->is_ready_told || agent->is_finalized_told) {
         agent->ping_ns = now_ns;
     } else if (!agent->is_pinged && now_ns - agent->ping_ns >= limit_ns / PINGS) {
         quoit_proxy_process_tell(agent->proxy_fd, QUOIT_PROXY_PING);
@@ -601,17 +609,6 @@ static void look_for_finalized(struct agent *agent)
     note_finalized(agent);
 }
 
-static void look_at_clock(struct agent *agent)
-{
-    uint64_t now_ns = quoit_clock_now_ns(), since_ns = now_ns - agent->looked_ns;
-    bool was_away = since_ns > agent->host.network.link_limit_ns / 2; /* it was stopped, and perhaps the proxy too */
-    agent->looked_ns = now_ns;
-    if (was_away && agent->contacts_by_ns != 0)
-        agent->contacts_by_ns += since_ns;
-    look_for_contacts(agent, now_ns);
-    look_for_hang(agent, now_ns, was_away);
-}
-
 static void step(struct agent *agent)
 {
     if (!agent->has_layout && have_all_come(agent))
@@ -622,8 +619,10 @@ static void step(struct agent *agent)
         let_go(agent);
     if (agent->lost_host != NO_HOST && quoit_clock_now_ns() >= agent->lost_ns)
         finish_lost(agent);
-    if (agent->proxy_fd >= 0)
-        look_at_clock(agent);
+    if (agent->proxy_fd >= 0) {
+        look_for_contacts(agent, counted_ns(agent));
+        look_for_hang(agent, counted_ns(agent));
+    }
     look_for_finalized(agent);
     for (uint32_t pe = 0; pe < agent->count && agent->is_going && agent->ready_count > 0; pe++)
         if (agent->members[pe].is_gone && quoit_ended_claim(header_of(agent), 1)) {
@@ -741,6 +740,15 @@ static int tick_ms(const struct agent *agent)
     return ping_ms > SOON_MS ? (int)ping_ms : SOON_MS;
 }
 
+static int wait_for_events(struct agent *agent, nfds_t count)
+{
+    int limit_ms = tick_ms(agent);
+    quoit_stopwatch_mark(&agent->watch, quoit_clock_now_ns(), 0); /* the work since the last time */
+    int n = poll(agent->polls, count, limit_ms);
+    quoit_stopwatch_mark(&agent->watch, quoit_clock_now_ns(), (uint64_t)limit_ms * 1000000);
+    return n;
+}
+
 /* Until all processes have ended after their PEs had finalized; all other ends are finish(). */
 static void run(struct agent *agent)
 {
@@ -750,7 +758,7 @@ static void run(struct agent *agent)
             agent->polls[i] = (struct pollfd){.fd = agent->connections[i].fd, .events = POLLIN};
         agent->polls[count] = (struct pollfd){.fd = agent->host.socket_fd, .events = POLLIN};
         agent->polls[count + 1] = (struct pollfd){.fd = agent->proxy_fd, .events = POLLIN};
-        int n = poll(agent->polls, count + 2, tick_ms(agent));
+        int n = wait_for_events(agent, count + 2);
         for (uint32_t i = count; i-- > 0 && n > 0;) /* backwards, because one that is dropped is replaced by the last */
             if (agent->polls[i].revents)
                 hear(agent, i);
@@ -797,7 +805,8 @@ static struct agent *make_agent(const struct quoit_agent_start *start)
                                                       .link_limit_ns = start->link_limit_ns,
                                                       .log_level = start->log_level,
                                                       .has_loopback = start->has_loopback};
-    agent->begin_ns = agent->looked_ns = quoit_clock_now_ns();
+    quoit_stopwatch_start(&agent->watch, quoit_clock_now_ns());
+    agent->begin_ns = counted_ns(agent);
     agent->vigil.host = &agent->host;
     return agent;
 }

@@ -2,11 +2,11 @@
 #include "boot/watch.h"
 #include "boot/agent.h"
 #include "boot/apart.h"
-#include "boot/await.h"
 #include "boot/ended.h"
 #include "boot/exit.h"
 #include "boot/protocol.h"
 #include "base/log.h"
+#include "env/await.h"
 #include "env/clock.h"
 #include "env/process.h"
 

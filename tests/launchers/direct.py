@@ -49,9 +49,12 @@ class Hydra(Namespaces, scenario.Case):
             file.write(SHELL % (sys.executable, RSH))
         os.chmod(cls.shell, 0o755)
 
+    def words(self, per_host, count):
+        return ["mpiexec.hydra", "-launcher", "ssh", "-launcher-exec", self.shell, "-hosts", ",".join(self.addresses[:3]), "-ppn",
+                per_host, "-n", count]
+
     def launch(self, per_host, count, *command):
-        words = ["mpiexec.hydra", "-launcher", "ssh", "-launcher-exec", self.shell, "-hosts", ",".join(self.addresses[:3]),
-                 "-ppn", per_host, "-n", count, *command]
+        words = [*self.words(per_host, count), *command]
         begin = time.monotonic()
         result = subprocess.run(["ip", "netns", "exec", self.names[0], *map(str, words)], stdin=subprocess.DEVNULL,
                                 capture_output=True, text=True, errors="replace", timeout=scenario.LIMIT_S, check=False,
@@ -349,6 +352,32 @@ class Pmi(Namespaces, scenario.Case):
         self.assertEqual((statuses, out), ([1, 1, -signal.SIGKILL], ""), err)
         self.assertRegex(err, r"\Aquoit: host .* has waited [\d.]+ s for another host to join the network.*Q0221\]\n\Z")
         self.assertLess(server.seconds, SOON_S)
+
+    def test_suspended_while_it_waits_for_contacts(self):
+        """All processes are stopped for longer than the limit, one host before it has joined: no time of it counts."""
+        limit_s, wait_s = 10, 13
+        stopped, since = [], []
+
+        def stop(server, rank, request, answer):
+            if rank == 2 and request["cmd"] == "barrier_in" and server.fences == 0:
+                os.kill(server.processes[2].pid, signal.SIGSTOP)
+            return answer
+
+        def suspend(server):
+            waits = server.fences == 1 and any(connection.rank == 0 for connection, _ in server.waiting) # for the contacts
+            if waits and not since:
+                stopped.extend(scenario.processes(self.mark))
+                for pid in stopped:
+                    scenario.send(pid, signal.SIGSTOP)
+                since.append(time.monotonic())
+            if stopped and time.monotonic() - since[0] > wait_s:
+                for pid in sorted(stopped):
+                    scenario.send(pid, signal.SIGCONT)
+                stopped.clear()
+
+        _, statuses, out, err = self.launch((0, 0, 1), GREET, each_step=suspend, lie=stop,
+                                            env={"QUOIT_LINK_TIMEOUT": f"{limit_s}s", "QUOIT_LINK_LIMIT": f"{4 * wait_s}s"})
+        self.assertEqual((statuses, lines(out), bool(since)), ([0, 0, 0], greetings(3), True), err)
 
     def test_late_pe(self):
         """PE 1 calls shmem_init long after PE 0, which says that it waits, once, and goes on."""

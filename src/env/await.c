@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "boot/await.h"
+#include "env/await.h"
 
 #define BUSY_SHARE 4u /* a process that uses less than this part of a processor only looks whether others have come */
 

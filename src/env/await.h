@@ -5,8 +5,8 @@
  * computes is waited for, and reported now and then. If none of them does anything though all could, for hang_ns, they
  * hang. Pure: no clock, no process; the caller looks at both, once per QUOIT_AWAIT_LOOK_NS.
  */
-#ifndef QUOIT_BOOT_AWAIT_H
-#define QUOIT_BOOT_AWAIT_H
+#ifndef QUOIT_ENV_AWAIT_H
+#define QUOIT_ENV_AWAIT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: what counts against awaited processes is time in which they sleep, and nothing else; reports come ever more
  * rarely; another set of processes begins anew. Method: views and times of the test's own, one look a second. */
-#include "boot/await.h"
+#include "env/await.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
