@@ -460,7 +460,11 @@ static void ring_speaks(struct watch *watch, uint32_t events)
 bool hosts_have_lost_ring(const struct job *job)
 {
     struct pollfd ended = {.fd = job->ring.fd, .events = POLLIN};
-    return job->plan->has_ring && job->has_layout && (job->ring.fd < 0 || poll(&ended, 1, 0) > 0);
+    if (!job->plan->has_ring)
+        return false;
+    if (!job->has_layout) /* PEs are on its hosts already, and end with them */
+        return !quoit_share_exists(job->plan->ring_path);
+    return job->ring.fd < 0 || poll(&ended, 1, 0) > 0;
 }
 
 /* Memory and links of all hosts from the ring of --ring. */

@@ -451,7 +451,7 @@ void service_step(struct job *job)
         end_begin(job, END_CUT_OFF, STATUS_CANNOT_START, cut_off->index, ABORT_GRACE_NS);
         return;
     }
-    if (hosts_have_lost_ring(job)) {
+    if (job->has_layout && hosts_have_lost_ring(job)) { /* before, its PEs end with it */
         end_begin(job, END_RING_GONE, STATUS_CANNOT_START, 0, 0);
         return;
     }

@@ -3,6 +3,7 @@
 #include "share/message.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,8 +14,12 @@
 
 #include "base/log.h"
 #include "base/options.h"
+#include "env/await.h"
+#include "env/clock.h"
 
-#define WAIT_S      5 /* the owner may be busy with a host that ends, or with a silent client, for some of them */
+#define WAIT_S      5  /* the owner may be busy with a host that ends, or with a silent client, for some of them */
+#define BUSY_S      60 /* one that runs, or gets no processor */
+#define LOOK_MS     100
 #define PATH_PREFIX "@quoit-share-"
 
 uint32_t quoit_share_user(const char *text, const char **name_out)
@@ -75,6 +80,18 @@ static enum quoit_status connect_to(const char *path, int *fd_out)
     return error == EAGAIN ? QUOIT_TIMEOUT : QUOIT_SYSTEM;
 }
 
+bool quoit_share_exists(const char *path)
+{
+    struct sockaddr_un address;
+    socklen_t bytes = quoit_share_address(path, &address);
+    int fd = bytes ? socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : -1;
+    bool is_refused =
+        fd >= 0 && connect(fd, (struct sockaddr *)&address, bytes) != 0 && (errno == ECONNREFUSED || errno == ENOENT);
+    if (fd >= 0)
+        close(fd);
+    return !is_refused;
+}
+
 /* NULL: the owner's build has no message headers. */
 static void report_build(const struct quoit_share_head *owner)
 {
@@ -110,11 +127,44 @@ static void take_descriptors(struct quoit_share_message *message, const int *fds
         close(fds[at++]);
 }
 
+/* What the owner does decides, not the clock, so neither a busy machine nor a stop of this process counts. False: the
+ * owner is stopped or does nothing, which was reported. */
+static bool await_reply(int fd)
+{
+    struct quoit_await await = {0};
+    struct quoit_process facts = {0};
+    struct pollfd reply = {.fd = fd, .events = POLLIN};
+    struct ucred owner = {0};
+    socklen_t bytes = sizeof owner;
+    uint64_t busy_ns = 0, next_ns;
+    enum quoit_await_verdict verdict = QUOIT_AWAIT_GOES_ON;
+    (void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &owner, &bytes);
+    for (int looks = 0; verdict != QUOIT_AWAIT_HANGS && looks < BUSY_S;) {
+        if (poll(&reply, 1, LOOK_MS) > 0)
+            return true;
+        uint64_t now_ns = quoit_clock_now_ns();
+        if (!quoit_await_is_due(&await, 1, BUSY_S * UINT64_C(1000000000), now_ns, &next_ns))
+            continue;
+        struct quoit_await_view view = {.is_idle = true};
+        quoit_process_look(owner.pid, &facts);
+        quoit_await_add(&view, &facts, busy_ns);
+        view.is_idle |= facts.state == 'T';
+        busy_ns = facts.busy_ns;
+        verdict = quoit_await_step(&await, &view, WAIT_S * UINT64_C(1000000000), now_ns);
+        looks++;
+    }
+    quoit_say("the keeper of the ring (process %d) has not answered for %u s: %s [Q0245]", (int)owner.pid,
+              (unsigned)((quoit_clock_now_ns() - await.since_ns) / 1000000000u), quoit_await_state_text(&facts));
+    return false;
+}
+
 /* GONE: the owner hung up without a reply. */
 static enum quoit_status receive_reply(int fd, uint32_t kind, struct quoit_share_message *message_out)
 {
     int fds[QUOIT_SHARE_FDS_MAX];
     struct quoit_ancillary received = {.fds = fds, .fd_max = QUOIT_SHARE_FDS_MAX};
+    if (!await_reply(fd))
+        return QUOIT_TIMEOUT;
     ssize_t n = quoit_receive_with_descriptors(fd, message_out, sizeof *message_out, &received, 0);
     if (n < 0 && errno == ECONNRESET) /* closed before it read the request; a refusal may still be in the queue */
         n = quoit_receive_with_descriptors(fd, message_out, sizeof *message_out, &received, 0);

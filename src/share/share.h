@@ -120,7 +120,8 @@ void quoit_share_server_close(struct quoit_share_server *server);
 /* After fork, in the child: closes the connections without ending a share. */
 void quoit_share_server_close_in_child(struct quoit_share_server *server);
 
-/* The client's end. Each call waits for the owner for up to a second (TIMEOUT). Errors of all:
+/* The client's end. Each call waits for the owner, until that has been stopped or has done nothing for 5 s, or is too
+ * busy for 60 s; TIMEOUT, which was reported (Q0245). Errors of all:
  * GONE: nobody listens on that name, or the listener is neither the user in the abstract name (without one: this user)
  * nor root. UNSUPPORTED: the ring serves only its own user. INVALID: the owner is of another build; both versions are
  * reported (Q0605). */
@@ -144,6 +145,8 @@ struct quoit_share_list {
 uint32_t quoit_share_user(const char *text, const char **name_out);
 /* The abstract socket name of a user's ring. */
 void quoit_share_path(uint32_t uid, const char *name, char path_out[QUOIT_SHARE_PATH_BYTES]);
+/* False: nobody listens on that name. Does not wait, and does not look at who it is. */
+bool quoit_share_exists(const char *path);
 QUOIT_MUST_USE enum quoit_status quoit_share_query(const char *path, struct quoit_share_list *list_out);
 /* Takes a share; errors also as quoit_share_take(). OUT_OF_RANGE: this user holds as many as the limit. The caller owns
  * the descriptors and *connection_out; closing the connection ends the share. */

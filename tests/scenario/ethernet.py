@@ -211,7 +211,7 @@ class Basics(Programs):
         def has_all(): # ping ends with the first answer to its last packet, while other hosts are about to answer
             said = self.run_on(0, "ping", "-6", "-c2", "-i0.2", "-I", "fd77::1", "ff02::1%quoit0", status=None)
             return {int(number) for number in re.findall(r"from \S*?fd77::(\d)", said)} - {1} == {2, 3, 4}
-        self.wait_for("all answer", has_all)
+        self.wait_for_ring("all answer", has_all)
 
     def iperf3(self, dest, options):
         server = self.begin_on(dest, "iperf3", "-s", "-1", "--forceflush", ready="listening")
@@ -282,13 +282,13 @@ class Basics(Programs):
         for kind, link in (("all", None), ("group", None), ("all", 2), ("group", 2)):
             if link is not None:
                 self.ring("cut", link)
-                self.wait_for("both ends see it", lambda: self.status()[link]["right"]["state"] != "up" and
+                self.wait_for_ring("both ends see it", lambda: self.status()[link]["right"]["state"] != "up" and
                               self.status()[link + 1]["left"]["state"] != "up")
-                self.wait_for("host 0 knows it", lambda: self.heard(kind, 1, 5) == [[0]] * 4)
+                self.wait_for_ring("host 0 knows it", lambda: self.heard(kind, 1, 5) == [[0]] * 4)
             self.assertEqual(self.heard(kind, 50), [list(range(50))] * 4)
             if link is not None:
                 self.ring("mend", link)
-                self.wait_for("both ends have it back", lambda: self.status_of_links() == {"up"}) # the next turn cuts it again
+                self.wait_for_ring("both ends have it back", lambda: self.status_of_links() == {"up"}) # the next turn cuts it again
 
     def heard(self, kind, count, *limit):
         """What hosts 1 to 4 hear of what host 0 says."""
@@ -309,7 +309,7 @@ class Basics(Programs):
             capture = self.begin_on(1, "tcpdump", "-i", "quoit0", "-w", self.path("pcap"), "-U", "-B", 16384, "-Z", "root", ready="listening on")
             self.transfer(0, 1, 20)
             # Its bytes are more than those of the stream, and tcpdump takes no more packets when it is told to end.
-            self.wait_for("the capture is whole", lambda: sum(self.captured(False)[1]) >= 20 * 65536)
+            self.wait_for_ring("the capture is whole", lambda: sum(self.captured(False)[1]) >= 20 * 65536)
             capture.terminate()
             capture.communicate(timeout=LIMIT_S)
             self.children.remove(capture)
@@ -456,7 +456,7 @@ class Shed(Programs):
             looks.append((self.sums(), self.taken(hosts)))
             time.sleep(self.SECONDS_OF_QUIET)
             return looks[-1] == looks[-2] and self.status_of_links() == {"up"}
-        self.wait_for("the counters stand still", is_still)
+        self.wait_for_ring("the counters stand still", is_still)
 
     def sums(self):
         hosts = self.status()

@@ -210,7 +210,7 @@ class Ring(scenario.Case):
             self.assertLess(time.monotonic(), end, what)
             time.sleep(0.02)
 
-    def wait_for(self, what, condition):
+    def wait_for_ring(self, what, condition):
         end = time.monotonic() + PATIENCE_S
         while not condition():
             self.assertLess(time.monotonic(), end, f"{what}: {self.status()}")
@@ -278,11 +278,11 @@ class Net(Ring):
         self.assertEqual(self.ring("doctor", check=False).stdout.count("went down"), 0)
         self.ring("cut", 4)
         self.ring("cut", 0)
-        self.wait_for("no carrier", lambda: self.finish(self.on(0, "look")).endswith(" 0\n"))
+        self.wait_for_ring("no carrier", lambda: self.finish(self.on(0, "look")).endswith(" 0\n"))
         self.ring("mend", 0)
-        self.wait_for("one link is dead", lambda: self.ring("doctor", check=False).stdout.count("if it was cut") == 1)
+        self.wait_for_ring("one link is dead", lambda: self.ring("doctor", check=False).stdout.count("if it was cut") == 1)
         self.assertIn(f"quoit ring mend --ring {self.name} 4", self.ring("doctor", check=False).stdout)
-        self.wait_for("carrier again", lambda: self.finish(self.on(0, "look")).endswith(" 1\n"))
+        self.wait_for_ring("carrier again", lambda: self.finish(self.on(0, "look")).endswith(" 1\n"))
         self.transfer(0, 3, 20)
 
     def test_keeper_of_another_build(self):
@@ -355,8 +355,8 @@ class Net(Ring):
         self.ring("up", "--hosts", 3)
         before = self.status()
         os.kill(before[1]["pid"], signal.SIGKILL)
-        self.wait_for("host 1 is back", lambda: (lambda host: host["starts"] == 2 and host["ready"])(self.status()[1]))
-        self.wait_for("its links are up", lambda: self.status_of_links() == {"up"})
+        self.wait_for_ring("host 1 is back", lambda: (lambda host: host["starts"] == 2 and host["ready"])(self.status()[1]))
+        self.wait_for_ring("its links are up", lambda: self.status_of_links() == {"up"})
         self.transfer(0, 1, 20)
         self.assertEqual([host["starts"] for host in self.status()], [1, 2, 1])
         found = self.ring("doctor", check=False)
@@ -389,12 +389,12 @@ class Net(Ring):
         self.ring("up", "--hosts", 2, env=env)
         refuse.touch()
         os.kill(self.status()[1]["pid"], signal.SIGKILL)
-        self.wait_for("host 1 has ended", lambda: self.status()[1]["pid"] == 0)
+        self.wait_for_ring("host 1 has ended", lambda: self.status()[1]["pid"] == 0)
         tried = refuse.stat().st_size # once for the keeper's guard, perhaps, which it makes when the ring is up
-        self.wait_for("it was tried again", lambda: refuse.stat().st_size >= tried + 2)
+        self.wait_for_ring("it was tried again", lambda: refuse.stat().st_size >= tried + 2)
         self.assertEqual([(host["pid"] != 0, host["starts"]) for host in self.status()], [(True, 1), (False, 1)])
         refuse.unlink()
-        self.wait_for("host 1 is back", lambda: (lambda host: host["starts"] == 2 and host["ready"])(self.status()[1]))
+        self.wait_for_ring("host 1 is back", lambda: (lambda host: host["starts"] == 2 and host["ready"])(self.status()[1]))
 
     @forked_only
     def test_keeper_dies_before_its_hosts_have_begun(self):
@@ -511,7 +511,7 @@ class Net(Ring):
         self.assertIn("as many of your jobs run there as one user may have", third.err)
         jobs[0].terminate()
         jobs[0].communicate(timeout=LIMIT_S)
-        self.wait_for("its job has gone", lambda: len(self.jobs_now()) == 1)  # its output ends before its connection
+        self.wait_for_ring("its job has gone", lambda: len(self.jobs_now()) == 1)  # its output ends before its connection
         self.assertEqual(self.run_job("--ring", self.name, BUSY, 3).status, 0)
         jobs[1].terminate()
         jobs[1].communicate(timeout=LIMIT_S)
@@ -573,7 +573,7 @@ class Net(Ring):
                          [("scenario_busy", os.geteuid(), 3)])
         self.assertAlmostEqual(look["jobs"][0]["bytes_per_s"], sum(row["job_bytes_per_s"] for row in look["links"]), delta=1)
         self.ring("cut", 1)
-        self.wait_for("link 1 is down", lambda: self.status()[1]["right"]["state"] != "up")
+        self.wait_for_ring("link 1 is down", lambda: self.status()[1]["right"]["state"] != "up")
         text = top("--once", "--interval", "50ms").stdout
         self.assertRegex(text, r"(?m)^ +1  host1 -> host2 +(?!up)\w+ ")
         self.assertRegex(text, r"(?m)^ +1  scenario_busy .* 3 +[\d.]+ \w*B/s$")
@@ -821,7 +821,7 @@ class Jobs(Ring):
         self.transfer(0, 2, 400, trouble)
         for job in lasting:
             self.finish(job)
-        self.wait_for("only the jobs that were killed have gone", lambda: self.jobs_now() == [])
+        self.wait_for_ring("only the jobs that were killed have gone", lambda: self.jobs_now() == [])
         self.assertEqual([host["starts"] for host in self.status()], [1] * 5)
 
     @staticmethod

@@ -102,6 +102,24 @@ def parent_of(pid):
         return int(file.read().rsplit(")", 1)[1].split()[1])
 
 
+def has_steps():
+    """Whether the programs under test have the steps of base/step.h."""
+    greet = program("scenario_greet")
+    result = os.path.exists(greet) and subprocess.run([greet], env={**os.environ, "TEST_STEP": "pe.hello=kill"}, capture_output=True,
+                                                      check=False)
+    return bool(result) and result.returncode == -signal.SIGKILL
+
+
+def need_steps():
+    if not has_steps():
+        raise unittest.SkipTest("the library was built without steps for tests (QUOIT_TEST_DRIVERS)")
+
+
+def greetings(count):
+    """What scenario_greet prints as a job of so many PEs, sorted."""
+    return sorted(f"hello from PE {i} of {count}" for i in range(count))
+
+
 def until_good(run, is_good):
     """What the first of up to three runs that is good gives, or the last. For what a machine that holds a process up may spoil;
     the caller judges it."""

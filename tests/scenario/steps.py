@@ -14,6 +14,8 @@ import time
 import unittest
 
 import scenario
+from net import Ring
+from scenario import greetings
 
 GREET, TOOL = scenario.program("scenario_greet"), scenario.program("libscenario_tool.so")
 COUNT = 3
@@ -36,20 +38,11 @@ SOON = {"QUOIT_LINK_TIMEOUT": "1s"}    # to the first report; and six times that
 NEVER = {"QUOIT_LINK_TIMEOUT": "1h"}   # where a report is not expected
 
 
-def has_steps():
-    result = subprocess.run([GREET], env={**os.environ, "TEST_STEP": "pe.hello=kill"}, capture_output=True, check=False)
-    return result.returncode == -signal.SIGKILL
-
-
-def greetings(count=COUNT):
-    return sorted(f"hello from PE {i} of {count}" for i in range(count))
-
-
 class Steps(scenario.Case):
     @classmethod
     def setUpClass(cls):
-        if not os.path.exists(GREET) or not has_steps():
-            raise unittest.SkipTest("the library was built without steps for tests (QUOIT_TEST_DRIVERS)")
+        super().setUpClass()
+        scenario.need_steps()
         cls.folder = tempfile.mkdtemp()
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         cls.rsh = os.path.join(cls.folder, "rsh")
@@ -57,9 +50,12 @@ class Steps(scenario.Case):
             file.write('#!/bin/sh\nshift\nexec "$@"\n')
         os.chmod(cls.rsh, 0o755)
 
+    def options_of(self, shape):
+        return list(SHAPES[shape])
+
     def words(self, shape, step, action):
         """The command line and environment in which one process does that. A PE is the last one, a program of its own."""
-        options = list(SHAPES[shape])
+        options = self.options_of(shape)
         if shape == "machines":
             options += ["--rsh", self.rsh, "--link-limit", "60s"]
         if shape == "rings":
@@ -180,7 +176,7 @@ class Short(Steps):
         self.assertLessEqual({int(fd) for fd in os.listdir(f"/proc/{victim}/fd")}, set(range(64)))
         os.kill(victim, signal.SIGCONT)
         out, err = job.communicate(timeout=scenario.LIMIT_S)
-        self.assertEqual((job.returncode, sorted(out.decode().split("\n")[:-1])), (0, greetings()), err)
+        self.assertEqual((job.returncode, sorted(out.decode().split("\n")[:-1])), (0, greetings(COUNT)), err)
 
 
 class All(Steps):
@@ -228,6 +224,102 @@ class All(Steps):
             for spinner in spinners:
                 spinner.kill()
                 spinner.wait()
+
+
+class Kept(Ring, Steps):
+    """Jobs on a ring that `quoit ring` keeps: their own processes at each step as above, and the keeper and a host of the ring
+    while oshrun is at one of its own."""
+
+    OSHRUN_STEPS = ("prepare", "layout", "go", "stop")
+    TAKES_SHARE = ("prepare", "layout")  # what the keeper must answer comes after these steps
+    IS_REFUSED = r"no share of the ring \S+: .*\[Q0224\]"
+
+    def setUp(self):
+        super().setUp()
+        self.ring("up", "--hosts", COUNT)
+
+    def options_of(self, shape):
+        return ["--ring", self.name]
+
+    def test_killed(self):
+        for step in self.steps_of("kept ring"):
+            if not step.startswith("proxy1.contact"):
+                self.check_kill("kept ring", step)
+
+    def test_hangs(self):
+        for step in ("pe.layout", "pe.ready", "proxy1.start", "proxy1.ready"):
+            self.check_hang("kept ring", step)
+        self.check_hang("kept ring", "proxy1.start", "close")
+
+    def test_stopped(self):
+        for step in self.steps_of("kept ring"):
+            if step != "proxy1.stop" and not step.startswith("proxy1.contact"):
+                self.check_stop("kept ring", step)
+
+    def job_at(self, step, act):
+        """A job whose oshrun stops at the step while act() happens."""
+        words, env, _ = self.words("kept ring", "oshrun." + step, "stop")
+        job = self.start(*words, env={**NEVER, **env})
+        self.wait_for(lambda: self.stopped() or job.poll() is not None, f"oshrun.{step} to stop")
+        victim = self.wait_for_stop("oshrun." + step) if job.poll() is None else self.fail(job.communicate())
+        act()
+        os.kill(victim, signal.SIGCONT)
+        out, err = job.communicate(timeout=scenario.LIMIT_S)
+        self.assert_nothing_left()
+        return scenario.Result(job.returncode, out.decode(), scenario.errors(err), 0)
+
+    def check_goes_on(self, result):
+        self.assertEqual((result.status, sorted(result.out.split("\n")[:-1])), (0, greetings(COUNT)), result)
+
+    def test_killed_keeper(self):
+        """A named end, unless all PEs have ended."""
+        for step in self.OSHRUN_STEPS:
+            with self.subTest(step=step):
+                result = self.job_at(step, lambda: os.kill(self.keeper(), signal.SIGKILL))
+                if step == "stop" and result.status == 0:
+                    self.check_goes_on(result)
+                else:
+                    self.assertEqual(result.status, 1, result)
+                    self.assertRegex(result.err, r"the ring \S+ has ended, .*\[Q0228\]|" + self.IS_REFUSED)
+                self.ring("down", check=False)
+                self.ring("up", "--hosts", COUNT)
+
+    def test_stopped_keeper(self):
+        """A job that needs it names it, and says that it is stopped; one that has its share goes on."""
+        keeper = self.keeper()
+        for step in self.OSHRUN_STEPS:
+            with self.subTest(step=step):
+                try:
+                    result = self.job_at(step, lambda: os.kill(keeper, signal.SIGSTOP))
+                finally:
+                    os.kill(keeper, signal.SIGCONT)
+                if step in self.TAKES_SHARE:
+                    self.assertEqual(result.status, 1, result)
+                    self.assertRegex(result.err, rf"the keeper of the ring \(process {keeper}\) has not answered for \d+ s: it is "
+                                                 r"stopped by a signal .*\[Q0245\]")
+                else:
+                    self.check_goes_on(result)
+        self.check_goes_on(self.run_job(*self.words("kept ring", "none", "none")[0]))
+
+    def test_host_of_the_ring(self):
+        """A job has links of its own: it goes on beside a host that is stopped; and one that dies takes the PEs there with it, or,
+        before they have been started, is back or named."""
+        for step in self.OSHRUN_STEPS:
+            with self.subTest(step=step, action="stop"):
+                host = self.status()[1]["pid"]
+                try:
+                    self.check_goes_on(self.job_at(step, lambda: os.kill(host, signal.SIGSTOP)))
+                finally:
+                    os.kill(host, signal.SIGCONT)
+            with self.subTest(step=step, action="kill"):
+                starts = self.status()[1]["starts"]
+                result = self.job_at(step, lambda: os.kill(self.status()[1]["pid"], signal.SIGKILL))
+                if result.status == 0:
+                    self.check_goes_on(result)
+                else:
+                    self.assertRegex(result.err, r"\[Q0\d+\]")
+                self.wait_for_ring("host 1 is back", lambda: self.status()[1]["starts"] > starts and
+                                   all(host["ready"] for host in self.status()) and self.status_of_links() == {"up"})
 
 
 if __name__ == "__main__":

@@ -24,9 +24,9 @@ class Trouble(Ring):
         before = self.status()
         for host in (0, 2, 3):
             os.kill(before[host]["pid"], signal.SIGKILL)
-        self.wait_for("they are back", lambda: [(host["starts"], host["ready"]) for host in self.status()] ==
+        self.wait_for_ring("they are back", lambda: [(host["starts"], host["ready"]) for host in self.status()] ==
                       [(2, True), (1, True), (2, True), (2, True), (1, True)])
-        self.wait_for("the links are up", lambda: self.status_of_links() == {"up"})
+        self.wait_for_ring("the links are up", lambda: self.status_of_links() == {"up"})
         for host in (0, 2, 3):
             self.assertEqual(guests[host].wait(timeout=LIMIT_S), -signal.SIGKILL)
         self.assertEqual([guests[host].poll() for host in (1, 4)], [None, None])
@@ -35,7 +35,7 @@ class Trouble(Ring):
         self.transfer(0, 3, 10)
         self.finish(self.on(2, "ask_udp", self.address(1), 1))
         os.kill(self.status()[4]["pid"], signal.SIGSTOP)
-        self.wait_for("the stopped host is named", # it stops when its threads have taken the signal
+        self.wait_for_ring("the stopped host is named", # it stops when its threads have taken the signal
                       lambda: f"kill -CONT {before[4]['pid']}" in self.ring("doctor", check=False).stdout)
         os.kill(before[4]["pid"], signal.SIGCONT)
         self.ring("down")
@@ -74,11 +74,11 @@ class Trouble(Ring):
         self.ring("up", "--hosts", 3)
         self.ring("cut", 0)
         os.kill(self.status()[0]["pid"], signal.SIGKILL)
-        self.wait_for("host 0 is back", lambda: (lambda host: host["starts"] == 2 and host["ready"] and host["left"]["state"] == "up")(
+        self.wait_for_ring("host 0 is back", lambda: (lambda host: host["starts"] == 2 and host["ready"] and host["left"]["state"] == "up")(
             self.status()[0]))
         self.transfer(0, 1, 10)
         self.ring("mend", 0)
-        self.wait_for("its links are up", lambda: self.status_of_links() == {"up"})
+        self.wait_for_ring("its links are up", lambda: self.status_of_links() == {"up"})
 
     def test_job_that_begins_with_a_dead_link(self):
         """It begins at once, goes the other way, and goes on while the link comes back and another is cut."""
@@ -94,9 +94,9 @@ class Trouble(Ring):
         self.assertEqual(refused.status, 1, refused)
         self.assertIn("a link of it is cut", refused.err)
         job = self.start(*words, 2)
-        self.wait_for("it is there", lambda: len(json.loads(self.ring("status", "--json").stdout)["jobs"]) == 1)
+        self.wait_for_ring("it is there", lambda: len(json.loads(self.ring("status", "--json").stdout)["jobs"]) == 1)
         self.ring("mend", 1)
-        self.wait_for("all links are up", lambda: self.status_of_links() == {"up"})
+        self.wait_for_ring("all links are up", lambda: self.status_of_links() == {"up"})
         self.ring("cut", 0)
         out, err = job.communicate(timeout=LIMIT_S)
         self.assertEqual(job.returncode, 0, out + err)
@@ -109,10 +109,10 @@ class Trouble(Ring):
         shouter = subprocess.Popen([QUOIT, "ring", "exec", "--ring", self.name, "0", "--", sys.executable, frames.__file__, "shed", "udp",
                                     self.address(2), "1000000", "100", "1"], stdout=subprocess.DEVNULL)
         self.children.append(shouter)
-        self.wait_for("host 2 is spoken to", lambda: self.status()[2]["received_frames"] > 10)
+        self.wait_for_ring("host 2 is spoken to", lambda: self.status()[2]["received_frames"] > 10)
         for link in (1, 2):
             self.ring("cut", link)
-        self.wait_for("its frames are lost at once", lambda: self.status()[0]["lost_frames"] > lost + 50)
+        self.wait_for_ring("its frames are lost at once", lambda: self.status()[0]["lost_frames"] > lost + 50)
         self.finish(self.on(0, "ask_udp", self.address(1), 1))
         server.kill()
 
@@ -125,7 +125,7 @@ class Trouble(Ring):
         self.assertTrue(select.select([there], [], [], PATIENCE_S)[0])
         os.close(there)
         os.kill(self.status()[1]["pid"], signal.SIGKILL)
-        self.wait_for("host 1 is back", lambda: (lambda host: host["starts"] == 2 and host["ready"])(self.status()[1]))
+        self.wait_for_ring("host 1 is back", lambda: (lambda host: host["starts"] == 2 and host["ready"])(self.status()[1]))
         self.transfer(0, 1, 5)
 
     def test_keeper_that_is_silent(self):
