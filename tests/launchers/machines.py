@@ -21,6 +21,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "scenario"))
 import scenario
+from scenario import greetings
 from namespaces import RSH, Namespaces, ip
 
 GREET, MISBEHAVE, BUSY = (scenario.program("scenario_" + name) for name in ("greet", "misbehave", "busy"))
@@ -37,10 +38,6 @@ def has_network():
 
 
 HAS_NETWORK = unittest.skipUnless(has_network(), "no network driver finds a network here: quoit info networks")
-
-
-def greetings(count):
-    return sorted(f"hello from PE {i} of {count}" for i in range(count))
 
 
 def lines(text):

@@ -13,6 +13,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "scenario"))
 import scenario
+from scenario import greetings
 
 GREET, MISBEHAVE = scenario.program("scenario_greet"), scenario.program("scenario_misbehave")
 CONFORMANCE = os.environ["LAUNCHERS_CONFORMANCE"]
@@ -23,10 +24,6 @@ MPIRUN = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"]
 
 def has(*tools):
     return all(shutil.which(tool) for tool in tools)
-
-
-def greetings(count):
-    return sorted(f"hello from PE {i} of {count}" for i in range(count))
 
 
 class Launchers(scenario.Case):
@@ -128,12 +125,16 @@ class OpenMpi(Launchers):
 @unittest.skipUnless(has("srun", "slurmctld", "slurmd", "munged", "ip"), "no Slurm (slurm-wlm, munge, iproute2)")
 class Slurm(scenario.Case):
     def test_in_a_slurm(self):
+        self.run_in_a_slurm(__file__, "Srun")
+
+    def run_in_a_slurm(self, file, *names):
+        """These cases of a file, in a Slurm of two nodes."""
         apart = ["unshare", "-n", "-m", "-u", "-p", "-f", "--mount-proc", "--kill-child"]
         if subprocess.run([*apart, "true"], capture_output=True).returncode != 0:
             self.skipTest("only root may make namespaces")
-        result = subprocess.run([*apart, "bash", os.path.join(HERE, "slurm.sh"), sys.executable, __file__, "Srun"],
+        result = subprocess.run([*apart, "bash", os.path.join(HERE, "slurm.sh"), sys.executable, file, *names],
                                 env=scenario.environment(self.mark, LAUNCHERS_IN_SLURM="1"), capture_output=True, text=True,
-                                timeout=3 * scenario.LIMIT_S)
+                                timeout=7 * scenario.LIMIT_S)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 
 
