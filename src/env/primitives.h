@@ -16,8 +16,7 @@
 /* State that a thread keeps between its waits; zeroed at first. Private to wait.c. */
 struct quoit_wait_habit {
     uint32_t yield_count;
-    uint32_t no_yield_count; /* coming waits that sleep as soon as they have spun, without a yield */
-    uint32_t no_yield_run;   /* the number of them after the last long yield */
+    uint64_t repaid_at_ns; /* when the time without yields makes up for the long yields so far */
 };
 
 struct quoit_primitives {

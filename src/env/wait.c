@@ -13,11 +13,17 @@
 /* A sleep costs the sleeper 10 us and the waker 10 us per thread, and several woken threads may share one core for
  * milliseconds afterwards. So a wait sleeps only once it is long compared with that. */
 #define AWAKE_NS 200000u
-/* A longer yield gave the core to a thread outside the job, and each further yield might cost as much. A woken sleeper
- * is scheduled ahead of such a thread, so the next waits sleep at once: one wait at first, twice as many each time that
- * the next yield is long again. */
-#define YIELD_LONG_NS      500000u
-#define NO_YIELD_WAITS_MAX 128
+/* A longer yield gave the processor to a thread outside the job, and each further one may cost as much: the kernel
+ * charges a thread that yields for the rest of its time slice, so that all others run first. A woken sleeper is
+ * scheduled ahead of them. So a thread pays for long yields with a time without yields, this many times as long, once
+ * they add up to more than a passing disturbance. */
+#define YIELD_LONG_NS    500000u
+#define NO_YIELD_SHARE   16u
+#define LONG_YIELDS_FREE 4000000u
+#define NO_YIELD_NS_MAX  2000000000u /* also after a job was stopped during a yield */
+#define NO_YIELD_FREE_NS ((uint64_t)NO_YIELD_SHARE * LONG_YIELDS_FREE)
+/* In place of a yield where there is nothing to sleep on. */
+#define REST_NS 20000u
 
 static _Thread_local struct quoit_wait_habit own;
 
@@ -35,11 +41,6 @@ static void yield(bool is_in_vain)
         sched_yield();
 }
 
-void quoit_wait_yield(void)
-{
-    yield(false);
-}
-
 static struct quoit_wait_habit *habit_of_thread(void)
 {
     return QUOIT_HAS_PRIMITIVES ? quoit_primitives->habit() : &own;
@@ -54,19 +55,40 @@ static inline uint32_t pause_up_to(uint32_t most, bool is_in_vain)
     return 1;
 }
 
+static bool are_yields_too_long(const struct quoit_wait_habit *habit, uint64_t now_ns)
+{
+    return habit->repaid_at_ns > now_ns + NO_YIELD_FREE_NS;
+}
+
 /* Yields; returns the time afterwards. */
 static uint64_t yield_from(struct quoit_wait_habit *habit, uint64_t now_ns, uint64_t busy_ns, bool is_in_vain)
 {
     yield(is_in_vain);
-    uint64_t after_ns = quoit_clock_now_ns();
-    if (after_ns - now_ns > YIELD_LONG_NS + busy_ns) {
-        uint32_t run = habit->no_yield_run;
-        habit->no_yield_run = run == 0 ? 1 : run < NO_YIELD_WAITS_MAX ? 2 * run : NO_YIELD_WAITS_MAX;
-        habit->no_yield_count = habit->no_yield_run;
-    } else {
-        habit->no_yield_run /= 2;
-    }
+    uint64_t after_ns = quoit_clock_now_ns(), lost_ns = after_ns - now_ns;
+    if (lost_ns <= YIELD_LONG_NS + busy_ns)
+        return after_ns;
+    uint64_t last_ns = after_ns + NO_YIELD_FREE_NS + NO_YIELD_NS_MAX;
+    uint64_t from_ns = habit->repaid_at_ns > after_ns ? habit->repaid_at_ns : after_ns;
+    lost_ns = lost_ns < NO_YIELD_NS_MAX ? lost_ns : NO_YIELD_NS_MAX;
+    habit->repaid_at_ns = from_ns + NO_YIELD_SHARE * lost_ns < last_ns ? from_ns + NO_YIELD_SHARE * lost_ns : last_ns;
     return after_ns;
+}
+
+/* Yields, or rests where yields take too long; whether it yielded. */
+static bool yield_or_rest(struct quoit_wait_habit *habit)
+{
+    uint64_t now_ns = quoit_clock_now_ns();
+    if (are_yields_too_long(habit, now_ns)) {
+        quoit_clock_sleep_ns(REST_NS);
+        return false;
+    }
+    yield_from(habit, now_ns, 0, false);
+    return true;
+}
+
+void quoit_wait_yield(void)
+{
+    yield_or_rest(habit_of_thread());
 }
 
 static void place_at_times(const struct quoit_waiter *waiter, struct quoit_wait_habit *habit)
@@ -78,12 +100,8 @@ static void place_at_times(const struct quoit_waiter *waiter, struct quoit_wait_
 void quoit_wait_poll(const struct quoit_waiter *waiter)
 {
     struct quoit_wait_habit *habit = habit_of_thread();
-    if (habit->no_yield_count > 0) {
-        habit->no_yield_count--;
-        return;
-    }
-    yield_from(habit, quoit_clock_now_ns(), 0, false);
-    place_at_times(waiter, habit);
+    if (yield_or_rest(habit))
+        place_at_times(waiter, habit);
 }
 
 /* Spins and yields, without sleeping; true once is_done. */
@@ -102,15 +120,11 @@ static bool look(const struct quoit_waiter *waiter, bool (*is_done)(void *arg), 
         }
         if (!habit)
             habit = habit_of_thread();
-        if (habit->no_yield_count > 0) {
-            habit->no_yield_count--;
-            return false;
-        }
         if (now_ns == 0) {
             now_ns = quoit_clock_now_ns();
             until_ns = now_ns + waiter->policy.awake_ns + waiter->busy_ns;
         }
-        if (now_ns >= until_ns)
+        if (now_ns >= until_ns || are_yields_too_long(habit, now_ns))
             return false;
         now_ns = yield_from(habit, now_ns, waiter->busy_ns, is_in_vain);
         is_in_vain = true;

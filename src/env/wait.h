@@ -4,7 +4,8 @@
  * A wait checks its condition, spins `spin_count` times (a pause and a check each) and yields the processor, repeatedly
  * for `awake_ns`; then it sleeps on the waiter's park until it is woken, and starts over. spin_count depends on how
  * many threads of the job share the machine's processors: see quoit_wait_policy_for(). While threads outside the job
- * compute on its processor, a waiter does not yield but sleeps after spinning.
+ * compute on its processor, yields that last long take about a sixteenth of a thread's time; otherwise it sleeps after
+ * spinning.
  *
  * Threads: a waiter belongs to one thread.
  */
@@ -65,10 +66,10 @@ struct quoit_waiter {
  * it must be cheap, and may itself make progress. */
 bool quoit_wait_until(struct quoit_waiter *waiter, bool (*is_done)(void *arg), void *arg, uint64_t timeout_ns);
 
-/* Yields the processor once. */
+/* Yields the processor once, or sleeps for some tens of microseconds where yields have lately taken too long. */
 void quoit_wait_yield(void);
-/* The same for a thread that polls by itself on shared processors: as in a wait, yields are skipped for a while after
- * one that lasted long, and the thread may be moved to another processor. */
+/* The same for a thread that polls by itself on shared processors: as in a wait, it may be moved to another processor.
+ */
 void quoit_wait_poll(const struct quoit_waiter *waiter);
 
 static inline void quoit_pause(void)
