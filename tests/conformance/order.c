@@ -6,7 +6,6 @@
  * shmem_ptr returns a pointer, plain stores are mixed with the puts. */
 #include "check.h"
 
-#include <sched.h>
 #include <string.h>
 
 #define PES    64
@@ -124,7 +123,7 @@ static void await_round(enum way way, long round, int from)
         shmem_long_wait_until(&flags[from], SHMEM_CMP_GE, round);
     else /* as a program that lacks the routine would */
         while (shmem_long_atomic_fetch(&flags[from], me) < round)
-            sched_yield();
+            ;
 }
 
 /* Every PE writes to the PE `distance` after it. */
