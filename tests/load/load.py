@@ -9,6 +9,9 @@ two at a time, beside processes that load the machine:
   busy    16 processes that compute, in the session of the tests, so that each thread gets about a ninth of a processor
   memory  4 processes that map, touch and give back memory, a third of what is free in all
 
+A test's time limit is for a quiet machine. Here it is multiplied by how much longer a computing process takes beside the
+load, which each round measures before it begins: the limit bounds the processor time that a test is given.
+
 The load ends with this program, whichever way that ends. Status 0: every test passed in every round.
 """
 import argparse
@@ -26,6 +29,8 @@ import time
 PR_SET_PDEATHSIG = 1
 PAGE = mmap.PAGESIZE
 BUSY_PROCESSES, MEMORY_PROCESSES = 16, 4
+MEASURED_S = 0.3  # processor time of the process that measures what the load takes
+STANDING = os.path.join(os.path.dirname(os.path.abspath(__file__)), "standing.txt")
 FREE_SHARE = 3  # the processes that take memory take one part of so many
 
 
@@ -43,14 +48,14 @@ class Selected:
     def matches(self, kind, text):
         return any(re.search(pattern, text) for pattern in self.patterns[kind])
 
-    def run(self):
+    def run(self, slowdown):
         """(verdict, output): passed, skipped, or what is wrong."""
         started = time.monotonic()
         process = subprocess.Popen(self.command, cwd=self.folder, env={**os.environ, **self.environment},
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                    start_new_session=False, text=True, errors="replace")
         try:
-            text, _ = process.communicate(timeout=self.limit_s)
+            text, _ = process.communicate(timeout=self.limit_s * slowdown)
         except subprocess.TimeoutExpired:
             process.kill()
             text, _ = process.communicate()
@@ -64,10 +69,28 @@ class Selected:
         return "passed" if process.returncode == 0 else f"status {process.returncode}", text
 
 
-def selected(build, pattern):
-    listed = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1", "-R", pattern], check=True,
-                            capture_output=True, text=True)
+def tests_of(build):
+    listed = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], check=True, capture_output=True, text=True)
     return [Selected(test) for test in json.loads(listed.stdout)["tests"]]
+
+
+def program_of(test):
+    kind, _, rest = test.name.partition(".")
+    return rest.split(".")[0] if kind == "conformance" else None
+
+
+def standing(tests):
+    """The tests of the standing suite; each line of it selects some, and each program of conformance is among them."""
+    with open(STANDING, encoding="ascii") as file:
+        patterns = [line.strip() for line in file if line.strip() and not line.startswith("#")]
+    unused = [pattern for pattern in patterns if not any(re.fullmatch(pattern, test.name) for test in tests)]
+    if unused:
+        sys.exit(f"load: {STANDING}: no test has the name {unused[0]}")
+    chosen = [test for test in tests if any(re.fullmatch(pattern, test.name) for pattern in patterns)]
+    missing = {program_of(test) for test in tests} - {program_of(test) for test in chosen} - {None}
+    if missing:
+        sys.exit(f"load: {STANDING}: no run of conformance.{min(missing)}")
+    return chosen
 
 
 def compute():
@@ -112,11 +135,21 @@ def end(pids):
         os.waitpid(pid, 0)
 
 
-def round_of(tests, jobs):
+def slowdown_of(jobs):
+    """How many times as long as its processor time a process takes, of as many as there are tests at a time."""
+    spent = f"import time\nwhile time.process_time() < {MEASURED_S}: pass"
+    started = time.monotonic()
+    computing = [subprocess.Popen([sys.executable, "-c", spent]) for _ in range(jobs)]
+    for process in computing:
+        process.wait()
+    return max(1.0, (time.monotonic() - started) / MEASURED_S)
+
+
+def round_of(tests, jobs, slowdown):
     """How often each verdict was given; prints those that are wrong as they come."""
     counts = {"passed": 0, "skipped": 0, "failed": 0}
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        runs = {pool.submit(test.run): test for test in tests}
+        runs = {pool.submit(test.run, slowdown): test for test in tests}
         for number, done in enumerate(concurrent.futures.as_completed(runs), 1):
             verdict, text = done.result()
             counts[verdict if verdict in counts else "failed"] += 1
@@ -131,11 +164,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", help="the folder of a build")
     parser.add_argument("kind", choices=("busy", "memory"))
-    parser.add_argument("--tests", required=True, metavar="REGEX", help="names of the tests, as for ctest -R")
+    parser.add_argument("--tests", metavar="REGEX", help="names of the tests, as for ctest -R; otherwise standing.txt")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2, help="tests at a time")
     options = parser.parse_args()
-    tests = selected(options.build, options.tests)
+    every = tests_of(options.build)
+    tests = [test for test in every if re.search(options.tests, test.name)] if options.tests else standing(every)
     if not tests:
         sys.exit(f"load: no test of {options.build} matches {options.tests}")
     failed = 0
@@ -143,10 +177,12 @@ def main():
     try:
         for number in range(1, options.rounds + 1):
             started = time.monotonic()
-            counts = round_of(tests, options.jobs)
+            slowdown = slowdown_of(options.jobs)
+            counts = round_of(tests, options.jobs, slowdown)
             failed += counts["failed"]
             print(f"round {number} of {options.rounds}, {options.kind}: {counts['passed']} passed, {counts['skipped']} skipped, "
-                  f"{counts['failed']} failed in {time.monotonic() - started:.0f} s", flush=True)
+                  f"{counts['failed']} failed in {time.monotonic() - started:.0f} s, limits multiplied by {slowdown:.1f}",
+                  flush=True)
     finally:
         end(pids)
     sys.exit(1 if failed else 0)
