@@ -54,7 +54,7 @@ STATUS = {
 }
 RINGS = r"quoit ring |--ring |--on "
 # Options that exist for Quoit's own processes, which a document explains.
-INTERNAL = {"--agent", "--proxy"}
+INTERNAL = {"--agent", "--host-agent", "--proxy"}
 
 BLOCK = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.M | re.S)
 PROGRAMS = ("oshrun", "oshcc", "oshc++", "quoit")
