@@ -27,6 +27,7 @@ static struct {
     uint64_t now_ns;
     uint64_t late_ns; /* at most, of a sleep */
     struct quoit_prng chance;
+    struct quoit_wait_habit habit;
 } clock_of_test;
 
 static uint64_t now_ns(void)
@@ -50,7 +51,13 @@ static void yield(bool is_in_vain)
     clock_of_test.now_ns += 500 + (quoit_prng_choose(&clock_of_test.chance, 100) == 0 ? chance_of_late() : 0);
 }
 
-static const struct quoit_primitives primitives = {.now_ns = now_ns, .sleep_ns = sleep_ns, .yield = yield};
+static struct quoit_wait_habit *habit(void)
+{
+    return &clock_of_test.habit;
+}
+
+static const struct quoit_primitives primitives = {
+    .now_ns = now_ns, .sleep_ns = sleep_ns, .yield = yield, .habit = habit};
 
 /* Openings without memory: alone on its link, or a share of a wire; and another share of that. */
 struct rig {
