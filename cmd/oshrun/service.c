@@ -178,6 +178,7 @@ static void pass_word_on(struct pe *pe, uint32_t kind, const struct quoit_pe_sha
     } else if (kind == QUOIT_BOOT_ABORT && !pe->has_left_abort) {
         message.body.abort.status = (int32_t)shared->unsent_status;
         pe->has_left_abort = true;
+        mark_exiting(pe);
         pass_on(pe, &message);
     }
 }
@@ -193,8 +194,8 @@ static void read_word(struct pe *pe)
         pass_word_on(pe, kind, shared);
         return;
     }
-    if (kind == QUOIT_BOOT_ABORT)
-        end_begin(pe->job, END_GLOBAL_EXIT, (int)(shared->unsent_status & 0xff), pe->index, ABORT_GRACE_NS);
+    if (kind == QUOIT_BOOT_ABORT && !pe->is_exiting)
+        take_exit(pe, (int)(shared->unsent_status & 0xff));
     if ((kind == QUOIT_BOOT_LEAVING || kind == QUOIT_BOOT_FINALIZED) && !pe->is_leaving)
         take_leaving(pe, shared->unsent_meetings);
     if (kind == QUOIT_BOOT_FINALIZED)

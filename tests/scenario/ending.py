@@ -331,8 +331,9 @@ class Pes(Misbehaving):
                 self.assertEqual((result.status, result.out, result.err), (0, "", ""), result)
             for result in self.misbehave(who, "close-all", 5):
                 self.assertEqual(result.status, 5, result)
-        for result in self.misbehave(1, "close-all global-exit", 9):
-            self.assertEqual((result.status, result.err), (9, ""), result)
+        for deed in ("global-exit", "slow-exit"): # whose handlers have their time
+            for result in self.misbehave(1, f"close-all {deed}", 9):
+                self.assertEqual((result.status, result.err), (9, ""), result)
         for result in self.misbehave(1, "close-all bad-pe"):
             self.assertEqual(result.status, 1, result)
             self.assertIn("shmem_long_p: pe is 1000", result.err)

@@ -169,6 +169,11 @@ static void close_all(void)
     }
 }
 
+static void exit_slowly(void)
+{
+    sleep(3);
+}
+
 /* The sockets must not have received anything. */
 static void check_sockets(void)
 {
@@ -208,7 +213,10 @@ static void misbehave(const char *deed, int argument)
         _exit(argument);
     else if (strcmp(deed, "kill") == 0)
         raise(argument);
-    else if (strcmp(deed, "global-exit") == 0)
+    else if (strcmp(deed, "slow-exit") == 0) {
+        atexit(exit_slowly);
+        shmem_global_exit(argument);
+    } else if (strcmp(deed, "global-exit") == 0)
         shmem_global_exit(argument);
     else if (strcmp(deed, "bad-pe") == 0) {
         usleep((unsigned)(1000 * argument * shmem_my_pe())); /* one after another */
