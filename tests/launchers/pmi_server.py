@@ -41,8 +41,8 @@ class Server:
                 ours, theirs = socket.socketpair()
                 self.add(ours, rank)
                 own.update(PMI_FD=str(theirs.fileno()), PMI_RANK=str(rank), PMI_SIZE=str(self.size))
-            self.processes.append(subprocess.Popen(command, env=own, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                                   stderr=subprocess.PIPE, pass_fds=[theirs.fileno()] if theirs else []))
+            self.processes.append(scenario.Job(command, env=own, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                               stderr=subprocess.PIPE, pass_fds=[theirs.fileno()] if theirs else []))
             if theirs:
                 theirs.close()
 
@@ -185,4 +185,4 @@ class Server:
             key.fileobj.close()
         self.selector.close()
         return ([process.returncode for process in self.processes], b"".join(out for out, _ in texts).decode(),
-                scenario.errors(b"".join(err for _, err in texts)))
+                b"".join(err for _, err in texts).decode(errors="replace"))

@@ -26,13 +26,17 @@ RUNS_MAX = 3
 LATE_S = 30
 
 
-def errors(text):
-    """What was written to stderr, without LeakSanitizer's remark on a thread that ended while it looked."""
-    return re.sub(r"^==\d+==Unable to get registers from thread \d+\.\n", "", text.decode(errors="replace"), flags=re.M)
-
-
 def program(name):
     return os.path.join(PROGRAMS, name)
+
+
+class Job(subprocess.Popen):
+    """What communicate() tells is without LeakSanitizer's remark on a thread that ended while it looked."""
+
+    REMARK = re.compile(rb"^==\d+==Unable to get registers from thread \d+\.\n", re.M)
+
+    def communicate(self, *arguments, **how):
+        return tuple(self.REMARK.sub(b"", text) if text else text for text in super().communicate(*arguments, **how))
 
 
 class Result:
@@ -157,11 +161,11 @@ class Case(unittest.TestCase):
         return sorted(pid for pid in processes(self.mark) if name_of(pid) in names)
 
     def start(self, *arguments, env=None, **how):
-        """oshrun in the background, as a Popen."""
+        """oshrun in the background, as a Job."""
         how.setdefault("stdin", subprocess.DEVNULL)
         how.setdefault("stdout", subprocess.PIPE)
         how.setdefault("stderr", subprocess.PIPE)
-        return subprocess.Popen([OSHRUN, *map(str, arguments)], env=environment(self.mark, **(env or {})), **how)
+        return Job([OSHRUN, *map(str, arguments)], env=environment(self.mark, **(env or {})), **how)
 
     def run_job(self, *arguments, env=None, text_in=None, limit=LIMIT_S, cwd=None):
         begin = time.monotonic()
@@ -173,7 +177,7 @@ class Case(unittest.TestCase):
             job.kill()
             out, err = job.communicate()
             self.fail(f"the job hangs: {arguments}\n{out.decode()}\n{err.decode()}")
-        return Result(job.returncode, out.decode(errors="replace"), errors(err), time.monotonic() - begin)
+        return Result(job.returncode, out.decode(errors="replace"), err.decode(errors="replace"), time.monotonic() - begin)
 
     def run_soon(self, *arguments, until="", soon_s=SOON_S, **how):
         """A job that ends soon, and says `until` where it had the time: up to three runs, the last of which counts. What is

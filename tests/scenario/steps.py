@@ -266,7 +266,7 @@ class Kept(Ring, Steps):
         os.kill(victim, signal.SIGCONT)
         out, err = job.communicate(timeout=scenario.LIMIT_S)
         self.assert_nothing_left()
-        return scenario.Result(job.returncode, out.decode(), scenario.errors(err), 0)
+        return scenario.Result(job.returncode, out.decode(), err.decode(), 0)
 
     def check_goes_on(self, result):
         self.assertEqual((result.status, sorted(result.out.split("\n")[:-1])), (0, greetings(COUNT)), result)
