@@ -22,11 +22,12 @@
 
 #include <shmem/types.h>
 #include <shmem/shmem4py.h>
+#include <shmem/version.h>
 
 #define SHMEM_MAJOR_VERSION 1
 #define SHMEM_MINOR_VERSION 6
 #define SHMEM_MAX_NAME_LEN  256
-#define SHMEM_VENDOR_STRING "Quoit 0.1.0"
+#define SHMEM_VENDOR_STRING "Quoit " QUOIT_VERSION
 
 /* Thread levels, each including those before it. */
 #define SHMEM_THREAD_SINGLE     0

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/version.h"
 
 #define COMPILER_WORDS_MAX 32
 
@@ -216,7 +217,7 @@ int main(int argc, char **argv)
     if (show == SHOW_LINK || (links && !asks_flags && (has_input || show == SHOW_ALL)))
         add_link_flags(&command, &places, links_statically);
     if (show == SHOW_VERSION) {
-        printf("%s (Quoit) %s, OpenSHMEM 1.6\n", name, QUOIT_VERSION);
+        printf("%s (Quoit) %s, OpenSHMEM 1.6\n", name, quoit_version()->text);
         return 0;
     }
     if (show != SHOW_NOT) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "help.h"
 #include "base/text.h"
+#include "base/version.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -130,7 +131,7 @@ void help_answer(const struct plan *plan)
     if (plan_number(plan, QUOIT_OPT_HELP))
         print_help();
     else if (plan_number(plan, QUOIT_OPT_VERSION))
-        printf("oshrun (Quoit) %s, OpenSHMEM 1.6\n", QUOIT_VERSION);
+        printf("oshrun (Quoit) %s, OpenSHMEM 1.6\n", quoit_version()->text);
     else if (plan_number(plan, QUOIT_OPT_OPTIONS))
         print_options(plan);
     else

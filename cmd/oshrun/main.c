@@ -21,6 +21,7 @@
 #include "env/limits.h"
 #include "agent.h"
 #include "awaited.h"
+#include "beside.h"
 #include "children.h"
 #include "end.h"
 #include "front.h"
@@ -359,6 +360,19 @@ static void leave_tools(char **argv)
         execv((const char *)(uintptr_t)getauxval(AT_EXECFN), argv); /* without /proc */
 }
 
+/* Hears what oshrun asks of this agent. PLAN_GO_ON, or the status to end with. */
+static int become_agent(struct plan *plan, struct agent_start *agent)
+{
+    int status = agent_hear(agent);
+    if (status != PLAN_GO_ON)
+        return status;
+    plan->is_agent = true;
+    plan->machines = agent->setup.machines;
+    plan->schedules = agent->setup.schedules;
+    plan->launch = (struct allocation){.rsh = agent->setup.rsh, .own = ALLOCATION_OWN_AS_OTHERS};
+    return PLAN_GO_ON;
+}
+
 int main(int argc, char **argv)
 {
     extern char **environ;
@@ -376,15 +390,11 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], QUOIT_AGENT_OPTION) == 0)
         _exit(quoit_agent_serve());
     if (agent_is_asked(argc, argv)) {
-        status = agent_hear(&agent);
+        status = become_agent(&plan, &agent);
         if (status != PLAN_GO_ON)
             return status;
         argc = agent.setup.argc;
         argv = agent.setup.argv;
-        plan.is_agent = true;
-        plan.machines = agent.setup.machines;
-        plan.schedules = agent.setup.schedules;
-        plan.launch = (struct allocation){.rsh = agent.setup.rsh, .own = ALLOCATION_OWN_AS_OTHERS};
     }
     if (!keep_arguments(&job, argc, argv))
         return STATUS_CANNOT_START;
@@ -397,6 +407,8 @@ int main(int argc, char **argv)
         status = plan_check(&plan);
     if (status != PLAN_GO_ON)
         return status;
+    if (!plan.is_agent)
+        beside_continue(&plan, argv);
     if (plan_number(&plan, QUOIT_OPT_DRY_RUN)) {
         plan_print(&plan);
         return 0;

@@ -304,7 +304,8 @@ static void drain_socket(struct pe *pe)
             socket_closed(pe);
             return;
         }
-        bool is_whole = n == (ssize_t)sizeof message && !came.is_truncated && message.magic == QUOIT_BOOT_MAGIC;
+        bool is_whole = n == (ssize_t)sizeof message && !came.is_truncated && message.magic == QUOIT_BOOT_MAGIC &&
+                        (message.kind != QUOIT_BOOT_HELLO || quoit_boot_fits(&message, sizeof message));
         if (!is_whole)
             replace_unreadable(&message, (size_t)n, came.sender);
         if (pe->job->role == ROLE_AGENT) {
@@ -401,7 +402,7 @@ static void say_layout(struct pe *pe)
 {
     struct job *job = pe->job;
     struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_LAYOUT};
-    quoit_version_put(message.body.layout.version);
+    message.body.layout.version = *quoit_version();
     message.body.layout.job = job->config;
     message.body.layout.pe = pe->index;
     message.body.layout.host = pe->host;

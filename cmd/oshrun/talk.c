@@ -12,13 +12,16 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/version.h"
 #include "env/clock.h"
+#include "foreign.h"
 
 #define NAME        "quoit-agent"
 #define READ_BYTES  65536u
 #define NOISE_MAX   65536u /* bytes that a login may print before the agent's line */
 #define PINGS       8      /* within the limit */
 #define PARSE_BYTES 8u     /* alignment of a frame's bytes */
+#define LINE_BYTES  512    /* of a side's first line */
 
 static size_t padded(size_t bytes)
 {
@@ -51,6 +54,14 @@ static void print_greeting(char text_out[64], const unsigned char key[TALK_KEY_B
     int used = snprintf(text_out, 64, "%s ", NAME);
     for (int i = 0; i < TALK_KEY_BYTES; i++)
         used += snprintf(text_out + used, 64 - (size_t)used, "%02x", key[i]);
+}
+
+static void print_line(char line_out[LINE_BYTES], const char *greeting)
+{
+    char version[QUOIT_VERSION_FIELD_BYTES], folder[PATH_MAX];
+    quoit_version_write(quoit_version(), version);
+    foreign_own_folder(folder);
+    snprintf(line_out, LINE_BYTES, "%s %s %.300s/oshrun\n", greeting, version, folder);
 }
 
 int32_t talk_number(const struct talk_frame *frame, const void *bytes)
@@ -92,6 +103,24 @@ static void out_ready(struct watch *watch, uint32_t events)
         loop_pause(talk->loop, watch);
 }
 
+/* `rest` is what stands behind the key: " VERSION PATH". False: the other side is lost. */
+static bool takes_version(struct talk *talk, char *rest)
+{
+    struct quoit_version version;
+    char own_folder[PATH_MAX], *word = rest + strspn(rest, " "), *path = word + strcspn(word, " ");
+    if (*path)
+        *path++ = '\0';
+    if (quoit_version_read(word, &version) && quoit_versions_fit(quoit_version(), &version))
+        return true;
+    foreign_own_folder(own_folder);
+    lose(talk,
+         "its oshrun is Quoit of version %s (%.300s), which this oshrun of version %s (%.300s/oshrun) does not "
+         "understand",
+         version.text[0] ? version.text : "unknown", *path ? path : "of unknown path", quoit_version()->text,
+         own_folder);
+    return false;
+}
+
 /* The other side's line, after what a login printed. True: it was found and is consumed. */
 static bool find_greeting(struct talk *talk)
 {
@@ -110,11 +139,7 @@ static bool find_greeting(struct talk *talk)
         char *found = strstr(line, talk->greeting); /* after a prompt, or an escape sequence */
         if (!found)
             continue;
-        if (strcmp(found + length, " " QUOIT_VERSION) != 0) {
-            lose(talk, "it has version%.40s of Quoit, this is %s", found + length, QUOIT_VERSION);
-            return false;
-        }
-        return true;
+        return takes_version(talk, found + length);
     }
 }
 
@@ -173,7 +198,7 @@ static void in_ready(struct watch *watch, uint32_t events)
 
 bool talk_open(struct talk *talk, struct loop *loop, int in_fd, int out_fd, const unsigned char key[TALK_KEY_BYTES])
 {
-    char line[128];
+    char line[LINE_BYTES];
     talk->loop = loop;
     talk->in = (struct watch){.fd = in_fd, .events = EPOLLIN, .ready = in_ready, .owner = talk};
     talk->out = (struct watch){.fd = out_fd, .events = EPOLLOUT, .ready = out_ready, .owner = talk};
@@ -182,8 +207,8 @@ bool talk_open(struct talk *talk, struct loop *loop, int in_fd, int out_fd, cons
     print_greeting(talk->greeting, key);
     fcntl(in_fd, F_SETFL, fcntl(in_fd, F_GETFL) | O_NONBLOCK);
     fcntl(out_fd, F_SETFL, fcntl(out_fd, F_GETFL) | O_NONBLOCK);
-    int length = snprintf(line, sizeof line, "%s %s\n", talk->greeting, QUOIT_VERSION);
-    append(&talk->said, line, (size_t)length);
+    print_line(line, talk->greeting);
+    append(&talk->said, line, strlen(line));
     return loop_add(loop, &talk->in) && loop_add(loop, &talk->out);
 }
 
@@ -208,9 +233,9 @@ static bool read_all(int fd, void *to, size_t bytes)
     return true;
 }
 
-static bool read_line(int fd, char line_out[128])
+static bool read_line(int fd, char line_out[LINE_BYTES])
 {
-    for (size_t i = 0; i < 127; i++) {
+    for (size_t i = 0; i < LINE_BYTES - 1; i++) {
         if (!read_all(fd, &line_out[i], 1))
             return false;
         if (line_out[i] == '\n') {
@@ -224,7 +249,8 @@ static bool read_line(int fd, char line_out[128])
 bool talk_hear_first(int in_fd, int out_fd, unsigned char key_out[TALK_KEY_BYTES], struct talk_frame *frame_out,
                      char **bytes_out, char problem_out[TALK_PROBLEM_BYTES])
 {
-    char line[128];
+    char line[LINE_BYTES];
+    struct quoit_version version;
     const char *hex = line + sizeof NAME;
     bool is_good = read_line(in_fd, line) && strncmp(line, NAME " ", sizeof NAME) == 0 &&
                    strlen(hex) > (size_t)(2 * TALK_KEY_BYTES);
@@ -238,12 +264,15 @@ bool talk_hear_first(int in_fd, int out_fd, unsigned char key_out[TALK_KEY_BYTES
         return false;
     }
     /* Another version is told by the answer, since oshrun has the user's attention. */
-    bool is_same = strcmp(hex + (size_t)(2 * TALK_KEY_BYTES) + 1, QUOIT_VERSION) == 0;
+    line[sizeof NAME + 2 * TALK_KEY_BYTES + 1 + strcspn(hex + (size_t)(2 * TALK_KEY_BYTES) + 1, " ")] = '\0';
+    bool is_same = quoit_version_read(hex + (size_t)(2 * TALK_KEY_BYTES) + 1, &version) &&
+                   quoit_versions_fit(quoit_version(), &version);
     *bytes_out = NULL;
     if (!is_same) {
-        char greeting[64];
+        char greeting[64], answer[LINE_BYTES];
         print_greeting(greeting, key_out);
-        dprintf(out_fd, "%s %s\n", greeting, QUOIT_VERSION);
+        print_line(answer, greeting);
+        dprintf(out_fd, "%s", answer);
     }
     if (is_same && read_all(in_fd, frame_out, sizeof *frame_out) && frame_out->kind == TALK_SETUP &&
         frame_out->bytes <= TALK_FRAME_MAX)

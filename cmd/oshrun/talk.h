@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* talk.h - the conversation of oshrun with its agent on another host, over two descriptors that a remote shell joins.
  *
- * Each side first writes a line: "quoit-agent KEY VERSION\n". oshrun chooses the key by chance and sends it through the
+ * Each side first writes a line: "quoit-agent KEY VERSION PATH\n", with its version
+ * (quoit_version_write) and its file. oshrun chooses the key by chance and sends it through the
  * agent's standard input, never on a command line; what the remote shell or a login script prints before the agent's
  * line is skipped. After the line come frames: a struct talk_frame, then its bytes, in the host's own byte order.
  *
@@ -62,7 +63,7 @@
 #define TALK_TO_PROGRAMS   1u
 #define TALK_TO_PROXY      2u
 #define TALK_TO_OTHERS     3u /* groups of PEs that are not in shmem_global_exit */
-#define TALK_PROBLEM_BYTES 256
+#define TALK_PROBLEM_BYTES 1024
 /* In the place of the host: all that are below. */
 #define TALK_TO_ALL UINT32_MAX
 

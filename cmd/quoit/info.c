@@ -9,9 +9,11 @@
 #include "base/options.h"
 #include "base/log.h"
 #include "base/json.h"
+#include "base/version.h"
 #include "boot/info.h"
 #include "net/net.h"
 #include "command.h"
+#include "parts.h"
 #include "prefix.h"
 
 #define CMA_TEXT_BYTES 80
@@ -19,7 +21,8 @@
 static void print_help(void)
 {
     printf("usage: quoit info [paths|schedules|networks] [--json] [OPTION]...\n\n"
-           "Prints version, build, machine, every option with its value and source, the transport from PE 0 to the "
+           "Prints version, parts with their versions and files, build, machine, every option with its value and "
+           "source, the transport from PE 0 to the "
            "others,\n"
            "the copy methods between PEs of one host, and limits. With paths, prints only the copy methods: which one "
            "each\n"
@@ -219,7 +222,10 @@ int command_info(int argc, char **argv)
         print_networks(&options, is_json);
         return 0;
     }
-    struct quoit_info info = {.version = QUOIT_VERSION, .options = &options};
+    struct parts parts;
+    parts_find(&parts);
+    struct quoit_info info = {
+        .version = quoit_version()->text, .parts = parts.rows, .part_count = parts.count, .options = &options};
     struct quoit_schedules_key key;
     find_schedules(&options, &info, &key);
     info.job.pe_count = (uint32_t)options.values[QUOIT_OPT_PES].number;

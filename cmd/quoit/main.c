@@ -5,6 +5,7 @@
 
 #include "command.h"
 #include "base/log.h"
+#include "base/version.h"
 
 static const struct command commands[] = {
     {"figures", "the figures of the papers, simulated or measured, as a page and data", command_figures},
@@ -35,7 +36,7 @@ int main(int argc, char **argv)
         return 0;
     }
     if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
-        printf("quoit %s\n", QUOIT_VERSION);
+        printf("quoit %s\n", quoit_version()->text);
         return 0;
     }
     for (size_t i = 0; i < COMMAND_COUNT; i++)

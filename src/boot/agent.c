@@ -7,7 +7,6 @@
 #include "boot/launcher.h"
 #include "boot/program.h"
 #include "boot/proxy_process.h"
-#include "boot/version.h"
 #include "boot/vigil.h"
 #include "base/assert.h"
 #include "base/log.h"
@@ -437,7 +436,7 @@ static void make_memory(struct agent *agent)
 static void lay_out(struct agent *agent)
 {
     struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_LAYOUT};
-    quoit_version_put(message.body.layout.version);
+    message.body.layout.version = *quoit_version();
     make_memory(agent);
     message.body.layout.job = agent->host.layout.job;
     message.body.layout.host = agent->host_index;
@@ -815,14 +814,12 @@ static struct agent *make_agent(const struct quoit_agent_start *start)
 static const struct quoit_agent_start *map_start(int fd)
 {
     struct stat stat;
-    char version[QUOIT_BOOT_VERSION_BYTES];
     if (fstat(fd, &stat) != 0 || stat.st_size < (off_t)sizeof(struct quoit_agent_start))
         return NULL;
     const struct quoit_agent_start *start = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (start == MAP_FAILED)
         return NULL;
-    quoit_version_put(version);
-    if (start->magic != QUOIT_BOOT_MAGIC || memcmp(start->version, version, sizeof version) != 0 ||
+    if (start->magic != QUOIT_BOOT_MAGIC || !quoit_versions_fit(quoit_version(), &start->version) ||
         start->hosts.count > QUOIT_JOB_HOSTS_MAX || start->host >= start->hosts.count)
         return NULL;
     size_t pe_count = start->hosts.list[start->host].pe_count;

@@ -35,7 +35,7 @@ struct quoit_agent_pe {
 
 /* What the agent must know of the job. */
 struct quoit_agent_start {
-    char version[QUOIT_BOOT_VERSION_BYTES];
+    struct quoit_version version;
     uint32_t magic; /* QUOIT_BOOT_MAGIC */
     uint32_t host;  /* of this agent */
     uint32_t log_level;

@@ -3,7 +3,6 @@
 #include "boot/abstract.h"
 #include "boot/agent.h"
 #include "boot/program.h"
-#include "boot/version.h"
 #include "base/log.h"
 #include "env/descriptors.h"
 
@@ -43,7 +42,7 @@ static void fill(struct quoit_agent_start *start, const struct quoit_boot *boot,
 {
     const struct quoit_boot_network *network = &boot->network;
     start->magic = QUOIT_BOOT_MAGIC;
-    quoit_version_put(start->version);
+    start->version = *quoit_version();
     start->host = hosts->host_of_rank[boot->exchange.rank];
     start->log_level = network->log_level;
     start->has_loopback = network->has_loopback;

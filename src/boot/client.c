@@ -63,7 +63,7 @@ static void say_other_version(const struct quoit_boot *boot, const struct quoit_
         "the launcher is Quoit of %s (%s), which this program's library of version %s (%s) does not understand "
         "[Q0303]\n  start the program with the oshrun that was installed with its library, or build it again with "
         "the oshcc beside that launcher",
-        version, launcher[0] ? launcher : "of unknown path", quoit_version(), library);
+        version, launcher[0] ? launcher : "of unknown path", quoit_version()->text, library);
 }
 
 /* Receives one message of `kind` and up to QUOIT_BOOT_FDS_MAX descriptors. */
@@ -74,7 +74,10 @@ static enum quoit_status hear_launcher(const struct quoit_boot *boot, uint32_t k
     ssize_t n = quoit_receive_with_descriptors(boot->socket_fd, message_out, sizeof *message_out, &came, 0);
     if (n == 0 || (n < 0 && errno == ECONNRESET))
         return QUOIT_GONE;
-    if (n != (ssize_t)sizeof *message_out || message_out->magic != QUOIT_BOOT_MAGIC || message_out->kind != kind) {
+    bool is_whole = n == (ssize_t)sizeof *message_out && message_out->magic == QUOIT_BOOT_MAGIC &&
+                    message_out->kind == kind &&
+                    (kind != QUOIT_BOOT_LAYOUT || quoit_boot_fits(message_out, sizeof *message_out));
+    if (!is_whole) {
         say_other_version(boot, message_out, n > 0 ? (size_t)n : 0);
         return QUOIT_INVALID;
     }

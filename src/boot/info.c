@@ -67,6 +67,10 @@ static void put_version(struct writer *writer, const struct quoit_info *info)
     if (info->python)
         put_row(writer, "python package", "%s", info->python);
     end_section(writer);
+    begin_section(writer, "parts");
+    for (uint32_t i = 0; i < info->part_count; i++)
+        put_row(writer, info->parts[i].name, "%s, %s", info->parts[i].version.text, info->parts[i].path);
+    end_section(writer);
     begin_section(writer, "build");
     put_row(writer, "compiler", "%s", __VERSION__);
 #ifdef __OPTIMIZE__

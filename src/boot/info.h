@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* info.h - facts about this build, this machine and a job, as text or JSON: `quoit info`, SHMEM_INFO.
  *
- * Sections of rows: version and build, machine (processors, caches), options with value and source, the transport from
- * one PE to all others, the copy methods between PEs of one host, the schedules between hosts, limits. As text, section
- * lines with indented rows; as JSON, one object with the same names and with numbers where values are numbers.
+ * Sections of rows: version, parts and build, machine (processors, caches), options with value and source, the
+ * transport from one PE to all others, the copy methods between PEs of one host, the schedules between hosts, limits.
+ * As text, section lines with indented rows; as JSON, one object with the same names and with numbers where values are
+ * numbers.
  *
  * Threads: any. Errors: none; what the machine does not disclose is left out.
  */
@@ -14,12 +15,22 @@
 #include <stdio.h>
 
 #include "base/options.h"
+#include "base/version.h"
 #include "fabric/fabric.h"
 #include "host/layout.h"
 #include "local/schedules_file.h"
 
+/* A library or program of an installation. */
+struct quoit_info_part {
+    const char *name;
+    const char *path;
+    struct quoit_version version;
+};
+
 struct quoit_info {
     const char *version;
+    const struct quoit_info_part *parts; /* [part_count]; what is not known is left out */
+    uint32_t part_count;
     const char *python; /* where the Python package is, for PYTHONPATH; NULL: nowhere, or not known */
     const struct quoit_options *options;
     struct quoit_job_config job;    /* its PEs and where they are */

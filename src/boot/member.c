@@ -10,12 +10,12 @@
 #include "boot/hosts.h"
 #include "boot/late.h"
 #include "boot/launcher.h"
-#include "boot/version.h"
 #include "boot/watch.h"
 #include "base/digest.h"
 #include "base/log.h"
 #include "env/clock.h"
 #include "env/limits.h"
+#include "env/own_file.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -38,7 +38,7 @@
 
 /* The value of a PE in the exchange: "quoit,VERSION,MACHINE,HOSTNAME,PROCESS,AGENT,NEEDS". */
 struct contact {
-    char version[FIELD_BYTES]; /* of messages and records; PEs whose versions differ cannot work together */
+    char version[FIELD_BYTES]; /* a word of base/version.h */
     char machine[FIELD_BYTES]; /* PEs with the same value can connect to each other */
     char hostname[FIELD_BYTES];
     char process[FIELD_BYTES]; /* pid and pid namespace */
@@ -107,8 +107,7 @@ static void fill_contact(const struct quoit_boot *boot, uint64_t data_bytes, con
     struct stat pids = {0};
     if (gethostname(name, sizeof name - 1) != 0)
         snprintf(name, sizeof name, "unknown");
-    snprintf(contact->version, sizeof contact->version, "%x.%zu.%zu.%zu", QUOIT_BOOT_MAGIC,
-             sizeof(struct quoit_boot_message), sizeof(struct quoit_pe_shared), sizeof(struct quoit_host_header));
+    quoit_version_write(quoit_version(), contact->version);
     fill_machine(contact->machine);
     copy_plain(contact->hostname, name);
     if (stat("/proc/self/ns/pid", &pids) != 0)
@@ -207,14 +206,23 @@ static pid_t process_of(const struct contact *own, const struct contact *other)
     return is_visible ? atoi(other->process) : 0;
 }
 
-static bool is_of_version(const struct quoit_exchange *exchange, const struct contact *own, uint32_t rank,
-                          const struct contact *other)
+static bool is_understood(const struct contact *other, struct quoit_version *version_out)
 {
-    if (strcmp(other->version, own->version) == 0)
+    return quoit_version_read(other->version, version_out) && quoit_versions_fit(quoit_version(), version_out);
+}
+
+static bool is_of_version(const struct quoit_exchange *exchange, uint32_t rank, const struct contact *other)
+{
+    struct quoit_version version;
+    char library[PATH_MAX];
+    if (is_understood(other, &version))
         return true;
+    (void)quoit_own_file(library);
     if (exchange->rank == 0)
-        quoit_say("PE %u runs another version of Quoit than PE 0: build all programs of a job with one oshcc [Q0311]",
-                  rank);
+        quoit_say(
+            "PE %u on %s has Quoit of version %s, which version %s of PE 0 (%s) does not understand: start all PEs "
+            "with libraries of one version [Q0311]",
+            rank, other->hostname, version.text[0] ? version.text : "unknown", quoit_version()->text, library);
     return false;
 }
 
@@ -228,7 +236,7 @@ static enum quoit_status read_all(struct quoit_exchange *exchange, const struct 
         if (status != QUOIT_OK)
             return status;
         struct quoit_hosts_entry entry = {.machine = other.machine, .name = other.hostname};
-        if (!is_of_version(exchange, own, rank, &other) || !read_needs(other.needs, &entry))
+        if (!is_of_version(exchange, rank, &other) || !read_needs(other.needs, &entry))
             return refuse(exchange);
         if (quoit_hosts_add(hosts, &entry) != QUOIT_OK) {
             if (exchange->rank == 0)
@@ -340,6 +348,7 @@ static enum quoit_status find_agent(struct quoit_boot *boot, uint64_t data_bytes
     struct quoit_exchange *exchange = &boot->exchange;
     struct contact own = {0};
     struct lowest lowest;
+    struct quoit_version version;
     int listen_fd = -1;
     enum quoit_status status = quoit_agent_listen(name_out, &listen_fd);
     if (status != QUOIT_OK)
@@ -355,7 +364,7 @@ static enum quoit_status find_agent(struct quoit_boot *boot, uint64_t data_bytes
     close(listen_fd);
     if (status != QUOIT_OK)
         return status;
-    if (strncmp(lowest.contact.version, own.version, FIELD_BYTES) != 0)
+    if (!is_understood(&lowest.contact, &version))
         return refuse(exchange);
     snprintf(name_out, QUOIT_AGENT_NAME_BYTES, "%.*s", QUOIT_AGENT_NAME_BYTES - 1, lowest.contact.agent);
     return quoit_watch_connect(boot, name_out);
@@ -392,7 +401,7 @@ static enum quoit_status meet(struct quoit_boot *boot, uint64_t data_bytes, cons
         status = quoit_client_open(boot, fd);
     if (status != QUOIT_OK)
         return status;
-    quoit_version_put(hello.body.hello.version);
+    hello.body.hello.version = *quoit_version();
     hello.body.hello.data_bytes = data_bytes;
     hello.body.hello.heap_most_bytes = quoit_heap_most_bytes();
     hello.body.hello.pe = boot->exchange.rank;

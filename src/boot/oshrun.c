@@ -4,7 +4,6 @@
 #include "boot/launcher.h"
 #include "boot/client.h"
 #include "boot/abstract.h"
-#include "boot/version.h"
 #include "base/log.h"
 #include "env/process.h"
 
@@ -117,7 +116,7 @@ static enum quoit_status join(struct quoit_boot *boot, uint64_t data_bytes)
     if (status != QUOIT_OK)
         return status;
     struct quoit_boot_message hello = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_HELLO};
-    quoit_version_put(hello.body.hello.version);
+    hello.body.hello.version = *quoit_version();
     hello.body.hello.data_bytes = data_bytes;
     hello.body.hello.heap_most_bytes = quoit_heap_most_bytes();
     status = quoit_client_join(boot, &hello);

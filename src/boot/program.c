@@ -29,14 +29,22 @@ static bool is_there(const char *folder, size_t length, const char *place, char 
     return bytes < PATH_MAX && access(path_out, X_OK) == 0;
 }
 
-bool quoit_program_find(char path_out[PATH_MAX])
+bool quoit_program_find_beside(const char *file, char path_out[PATH_MAX])
 {
     static const char *const places[] = {"../bin/", "../../bin/", ""};
-    char own[PATH_MAX];
-    const char *slash = quoit_own_file(own) ? strrchr(own, '/') : NULL, *path = getenv("PATH");
+    const char *slash = strrchr(file, '/');
     for (size_t i = 0; slash && i < sizeof places / sizeof places[0]; i++)
-        if (is_there(own, (size_t)(slash - own), places[i], path_out))
+        if (is_there(file, (size_t)(slash - file), places[i], path_out))
             return true;
+    return false;
+}
+
+bool quoit_program_find(char path_out[PATH_MAX])
+{
+    char own[PATH_MAX];
+    const char *path = getenv("PATH");
+    if (quoit_own_file(own) && quoit_program_find_beside(own, path_out))
+        return true;
     while (path && *path) {
         size_t length = strcspn(path, ":");
         if (length > 0 && is_there(path, length, "", path_out))

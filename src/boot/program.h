@@ -12,6 +12,8 @@
 
 #define QUOIT_PROGRAM_FD 3 /* its socket */
 
+/* oshrun of the installation that a file, such as a libshmem, is of. False: it stands in none. */
+bool quoit_program_find_beside(const char *file, char path_out[PATH_MAX]);
 /* oshrun of the installation that this library is of; of a program that is linked statically, that of a folder of PATH
  * that has Quoit. False: there is none. */
 bool quoit_program_find(char path_out[PATH_MAX]);

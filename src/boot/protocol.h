@@ -45,6 +45,7 @@
 
 #include <stdint.h>
 
+#include "base/version.h"
 #include "env/wait.h"
 #include "host/layout.h"
 #include "lane/network.h"
@@ -58,7 +59,6 @@
 #define QUOIT_BOOT_TEXT_BYTES      1024
 #define QUOIT_BOOT_FDS_MAX         (1 + QUOIT_SIDE_COUNT * QUOIT_PORT_ENDPOINT_FDS)
 #define QUOIT_BOOT_NAME_BYTES      32
-#define QUOIT_BOOT_VERSION_BYTES   24   /* of Quoit, as text */
 #define QUOIT_BOOT_CORES_MAX       1024 /* higher ones are not told apart */
 
 enum quoit_boot_kind {
@@ -84,16 +84,16 @@ struct quoit_boot_message {
     uint32_t kind;
     union {
         struct {
-            char version[QUOIT_BOOT_VERSION_BYTES]; /* first in every version of Quoit (version.h) */
-            uint64_t data_bytes;                    /* of globals and statics, whole pages */
-            uint64_t heap_most_bytes;               /* of a default (heap_default.h) */
+            struct quoit_version version; /* first in every version of Quoit */
+            uint64_t data_bytes;          /* of globals and statics, whole pages */
+            uint64_t heap_most_bytes;     /* of a default (heap_default.h) */
             /* For an agent, and of WATCH too: */
             uint32_t pe;
             uint32_t core_count;                       /* processors that the PE may use at once */
             uint64_t cores[QUOIT_BOOT_CORES_MAX / 64]; /* its affinity mask */
         } hello;
         struct {
-            char version[QUOIT_BOOT_VERSION_BYTES]; /* first, as in hello */
+            struct quoit_version version; /* first, as in hello */
             struct quoit_job_config job;
             uint32_t pe;
             uint32_t host;

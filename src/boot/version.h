@@ -9,13 +9,11 @@
 
 #include "boot/protocol.h"
 
-#define QUOIT_VERSION_TEXT_BYTES (QUOIT_BOOT_VERSION_BYTES + 24)
+#define QUOIT_VERSION_TEXT_BYTES (QUOIT_VERSION_BYTES + 24)
 
-/* The version of this library or program, such as "0.1.0". */
-const char *quoit_version(void);
-/* The same as the field of a message that is sent. */
-void quoit_version_put(char version_out[QUOIT_BOOT_VERSION_BYTES]);
-/* The sender's version in the first `byte_count` bytes of a HELLO or LAYOUT of any version of Quoit: "version 0.1.0",
+/* Whether a HELLO or LAYOUT of which `byte_count` bytes came is whole, and of a version that this one understands. */
+bool quoit_boot_fits(const struct quoit_boot_message *message, size_t byte_count);
+/* The sender's version in the first `byte_count` bytes of a HELLO or LAYOUT of any version of Quoit: "version 0.9.0",
  * or "an unknown version" where the bytes hold none. */
 void quoit_version_get(const struct quoit_boot_message *message, size_t byte_count,
                        char text_out[QUOIT_VERSION_TEXT_BYTES]);

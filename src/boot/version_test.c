@@ -18,20 +18,39 @@ static const char *text_of(uint32_t magic, uint32_t kind, const char *bytes, siz
     memset(&message, 0xff, sizeof message);
     message.magic = magic;
     message.kind = kind;
-    memcpy(message.body.hello.version, bytes, byte_count);
+    memcpy(&message.body.hello.version, bytes, byte_count);
     quoit_version_get(&message, received, text);
     return text;
 }
 
 static void test_own(void **state)
 {
-    char version[QUOIT_BOOT_VERSION_BYTES], expected[64] = "version ";
+    const struct quoit_version *own = quoit_version();
+    const char *bytes = (const char *)own;
+    char expected[64] = "version ";
     (void)state;
-    quoit_version_put(version);
-    assert_string_equal(version, quoit_version());
-    strcat(expected, version);
-    assert_string_equal(text_of(QUOIT_BOOT_MAGIC, QUOIT_BOOT_HELLO, version, sizeof version, 32), expected);
-    assert_string_equal(text_of(QUOIT_BOOT_MAGIC, QUOIT_BOOT_LAYOUT, version, sizeof version, 4000), expected);
+    strcat(expected, own->text);
+    assert_string_equal(text_of(QUOIT_BOOT_MAGIC, QUOIT_BOOT_HELLO, bytes, sizeof *own, 40), expected);
+    assert_string_equal(text_of(QUOIT_BOOT_MAGIC, QUOIT_BOOT_LAYOUT, bytes, sizeof *own, 4000), expected);
+}
+
+/* A message is read if it is whole, the first of its direction, and of a protocol that both speak. */
+static void test_fits(void **state)
+{
+    struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_HELLO};
+    struct quoit_version *version = &message.body.hello.version;
+    (void)state;
+    *version = (struct quoit_version){"9.8.7", QUOIT_PROTOCOL_NEWEST, QUOIT_PROTOCOL_NEWEST + 5};
+    assert_true(quoit_boot_fits(&message, sizeof message));
+    assert_false(quoit_boot_fits(&message, sizeof message - 1));
+    message.kind = QUOIT_BOOT_READY;
+    assert_false(quoit_boot_fits(&message, sizeof message));
+    message.kind = QUOIT_BOOT_LAYOUT;
+    assert_true(quoit_boot_fits(&message, sizeof message));
+    version->protocol_oldest = QUOIT_PROTOCOL_NEWEST + 1;
+    assert_false(quoit_boot_fits(&message, sizeof message));
+    *version = (struct quoit_version){"0.1.0", 0, QUOIT_PROTOCOL_OLDEST - 1};
+    assert_false(quoit_boot_fits(&message, sizeof message));
 }
 
 static void test_later(void **state)
@@ -42,12 +61,12 @@ static void test_later(void **state)
 
 static void test_none(void **state)
 {
-    static const char unknown[] = "an unknown version", zeros[QUOIT_BOOT_VERSION_BYTES] = {0};
+    static const char unknown[] = "an unknown version", zeros[QUOIT_VERSION_BYTES] = {0};
     (void)state;
     assert_string_equal(text_of(QUOIT_BOOT_MAGIC, QUOIT_BOOT_HELLO, zeros, sizeof zeros, 4000), unknown);
     assert_string_equal(text_of(QUOIT_BOOT_MAGIC, QUOIT_BOOT_HELLO, "1.0\033[31m", 9, 4000), unknown);
     assert_string_equal(text_of(QUOIT_BOOT_MAGIC, QUOIT_BOOT_HELLO, "123456789012345678901234", 24, 4000), unknown);
-    assert_string_equal(text_of(QUOIT_BOOT_MAGIC, QUOIT_BOOT_HELLO, "1.0", 4, 31), unknown);
+    assert_string_equal(text_of(QUOIT_BOOT_MAGIC, QUOIT_BOOT_HELLO, "1.0", 4, 39), unknown);
     assert_string_equal(text_of(QUOIT_BOOT_MAGIC, QUOIT_BOOT_ABORT, "1.0", 4, 4000), unknown);
     assert_string_equal(text_of(QUOIT_BOOT_MAGIC + 1, QUOIT_BOOT_HELLO, "1.0", 4, 4000), unknown);
 }
@@ -56,6 +75,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_own),
+        cmocka_unit_test(test_fits),
         cmocka_unit_test(test_later),
         cmocka_unit_test(test_none),
     };

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/version.h"
+#include "env/elf_file.h"
 #include "env/library.h"
 #include "env/own_file.h"
 #include "net/driver.h"
@@ -153,7 +155,10 @@ const struct quoit_net_driver *quoit_net_driver_open(const char *name, char prob
     snprintf(symbol, sizeof symbol, "quoit_net_driver_%.32s", name);
     const struct quoit_net_driver *driver = dlsym(object, symbol);
     if (!driver || driver->version != QUOIT_NET_DRIVER_VERSION) {
-        snprintf(problem, QUOIT_NET_PROBLEM_BYTES, "%.200s is of another version of Quoit", path);
+        struct quoit_version version = {.text = "unknown"};
+        (void)quoit_elf_version_of(path, &version);
+        snprintf(problem, QUOIT_NET_PROBLEM_BYTES, "%.160s is of version %s of Quoit, and this of version %s", path,
+                 version.text, quoit_version()->text);
         return NULL;
     }
     return driver;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "share/head.h"
 
+#include "base/version.h"
+
 #include <stdio.h>
 #include <string.h>
 
 struct quoit_share_head quoit_share_head_make(uint32_t magic, size_t bytes, uint32_t kind)
 {
-    return (struct quoit_share_head){.magic = magic,
-                                     .protocol = QUOIT_SHARE_PROTOCOL,
-                                     .bytes = (uint32_t)bytes,
-                                     .kind = kind,
-                                     .version = QUOIT_VERSION};
+    struct quoit_share_head head = {
+        .magic = magic, .protocol = QUOIT_SHARE_PROTOCOL, .bytes = (uint32_t)bytes, .kind = kind};
+    snprintf(head.version, sizeof head.version, "%.*s", QUOIT_SHARE_VERSION_BYTES - 1, quoit_version()->text);
+    return head;
 }
 
 bool quoit_share_head_is_present(const struct quoit_share_head *head, size_t received_bytes, uint32_t magic)

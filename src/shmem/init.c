@@ -14,6 +14,7 @@
 #include "boot/heap_default.h"
 #include "boot/info.h"
 #include "env/map.h"
+#include "env/own_file.h"
 #include "local/data_segment.h"
 #include "local/schedules_file.h"
 
@@ -284,7 +285,11 @@ static void print_if_asked(const struct quoit_options *options)
     if (options->values[QUOIT_OPT_SHMEM_VERSION].number)
         printf("%s, OpenSHMEM %d.%d\n", SHMEM_VENDOR_STRING, SHMEM_MAJOR_VERSION, SHMEM_MINOR_VERSION);
     if (options->values[QUOIT_OPT_SHMEM_INFO].number) {
+        char library[PATH_MAX];
+        const struct quoit_info_part part = {.name = "library", .path = library, .version = *quoit_version()};
         struct quoit_info info = {.version = SHMEM_VENDOR_STRING,
+                                  .parts = &part,
+                                  .part_count = quoit_own_file(library),
                                   .options = options,
                                   .job = quoit_job.boot.layout.job,
                                   .peers = quoit_job.fabric->peers,

@@ -45,6 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     int ends[2], own[2];
     if (bytes < 2)
         return 0;
+    message.body.layout.version = *quoit_version();
     message.body.layout.job = (struct quoit_job_config){.host_count = 1,
                                                         .pe_count = 2,
                                                         .lane_count = 1,

@@ -94,8 +94,10 @@ static void send_changed(struct rig *rig, const struct fuzz_step *step)
 {
     const uint8_t *head = step->head;
     struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = head[1] % (QUOIT_BOOT_ABORT + 2)};
-    if (message.kind == QUOIT_BOOT_HELLO)
+    if (message.kind == QUOIT_BOOT_HELLO) {
+        message.body.hello.version = *quoit_version();
         message.body.hello.data_bytes = 4096;
+    }
     fuzz_change(&message, sizeof message, step->changes, step->change_bytes);
     size_t bytes = head[2] ? sizeof message * head[2] / 256 : sizeof message;
     (void)!send(rig->peers[head[0] % PE_COUNT], &message, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);

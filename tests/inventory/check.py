@@ -9,7 +9,8 @@ Use: check.py header COMPILER FLAG...     the header declares each routine, and 
      check.py exports LIBRARY             the library exports each routine, weak, and its twin
      check.py used OBJECT...              some conformance program refers to each routine
      check.py manual FOLDER               each routine has a page, and all pages render without a warning
-     check.py self                        each check fails when a line of the inventory is made wrong
+     check.py self LIBRARY COMPILER FLAG...
+                                          each check fails when a line of the inventory is made wrong
 """
 import os
 import re
@@ -33,8 +34,7 @@ def compile_source(command, source, is_cxx):
     path = os.path.join(folder, "inventory.cpp" if is_cxx else "inventory.c")
     with open(path, "w", encoding="utf-8") as file:
         file.write(source)
-    result = subprocess.run(command + ["-w", "-I", os.path.join(inventory.ROOT, "include"), "-c", path, "-o",
-                                       path + ".o"], stderr=subprocess.PIPE, text=True)
+    result = subprocess.run(command + ["-w", "-c", path, "-o", path + ".o"], stderr=subprocess.PIPE, text=True)
     if result.returncode != 0:
         fail("does not compile:\n" + result.stderr[:4000])
     return path + ".o"
@@ -118,7 +118,7 @@ def same_type(name, other):
 
 
 def check_exports(routines, library):
-    text = subprocess.run(["nm", "-D", "--defined-only", library], stdout=subprocess.PIPE, text=True, check=True).stdout
+    text = subprocess.run(["nm", "-D", "--defined-only", "--without-symbol-versions", library], stdout=subprocess.PIPE, text=True, check=True).stdout
     kinds = {line.split()[-1]: line.split()[-2] for line in text.splitlines()}
     for routine in routines:
         names = [name for name, _ in prototypes(routine)]
@@ -171,17 +171,18 @@ def sees(check, *arguments):
     return False
 
 
-def check_self(cc, library):
+def check_self(library, *compiler):
     """Each check detects a wrong and an unknown routine."""
+    compiler = list(compiler)
     routine = inventory.Routine("", "shmem_int_p", "current", "void shmem_int_p(int *dest, int value, int pe);")
     wrong = routine._replace(prototype=routine.prototype.replace("int value", "long value"))
     unknown = inventory.Routine("", "shmem_int_q", "current", "void shmem_int_q(int *dest, int value, int pe);")
-    if sees(check_header, [routine], [cc]) or sees(check_generics, [routine], [cc]) \
+    if sees(check_header, [routine], compiler) or sees(check_generics, [routine], compiler) \
             or sees(check_exports, [routine], library):
         fail("a check refuses what is right")
     for what, is_seen in {
-            "header, wrong": sees(check_header, [wrong], [cc]), "header, unknown": sees(check_header, [unknown], [cc]),
-            "generics, unknown": sees(check_generics, [unknown], [cc]),
+            "header, wrong": sees(check_header, [wrong], compiler), "header, unknown": sees(check_header, [unknown], compiler),
+            "generics, unknown": sees(check_generics, [unknown], compiler),
             "exports, unknown": sees(check_exports, [unknown], library),
             "used, unknown": sees(check_used, [unknown], [library])}.items():
         if not is_seen:

@@ -340,7 +340,9 @@ class Pmi(scenario.Case):
         self.assertRegex(err, r"\[Q0(222|315)\]")
 
     def test_other_versions(self):
-        for value, words in (("quoit,0.0.0.0,m,h,1.1,-,0.0.0.0", "another version of Quoit"), ("libfabric://x", "not of this version"),
+        for value, words in (("quoit,0.0.0.0,m,h,1.1,-,0.0.0.0", "version 0.0.0.0, which version"),
+                             ("quoit,9.8.7:7-8,m,h,1.1,-,0.0.0.0", "version 9.8.7, which version"),
+                             ("quoit,-,m,h,1.1,-,0.0.0.0", "version unknown, which version"), ("libfabric://x", "not of this version"),
                              ("quoit", "not of this version"), ("q" * 200, "not of this version")):
             def lie(server, rank, request, answer):
                 is_other = request["cmd"] == "get" and request["key"] == "quoit-1"

@@ -59,7 +59,7 @@ class Launchers(scenario.Case):
         library = os.path.join(os.path.dirname(scenario.BIN), "lib")
         with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:  # the nodes of slurm.sh have a /tmp of their own
             program = os.path.join(folder, "hybrid")
-            subprocess.run([compiler, "-I", os.path.join(HERE, "..", "..", "include"), os.path.join(HERE, "hybrid.c"), "-o",
+            subprocess.run([compiler, "-I", os.path.join(os.path.dirname(scenario.BIN), "include"), os.path.join(HERE, "hybrid.c"), "-o",
                             program, "-L", library, "-lshmem", "-Wl,-rpath," + library], check=True)
             for order in orders:
                 with self.subTest(order=order):

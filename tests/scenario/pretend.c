@@ -28,6 +28,7 @@ static int say_hello_as(pid_t pid)
         char bytes[CMSG_SPACE(sizeof(struct ucred))];
     } control;
     struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_HELLO};
+    message.body.hello.version = (struct quoit_version){"0.0.0", QUOIT_PROTOCOL_OLDEST, QUOIT_PROTOCOL_NEWEST};
     struct ucred sender = {.pid = pid, .uid = getuid(), .gid = getgid()};
     struct iovec part = {&message, sizeof message};
     struct msghdr packet = {
@@ -52,6 +53,7 @@ static int say_with_escapes(void)
 static int say_huge(void)
 {
     struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_HELLO};
+    message.body.hello.version = (struct quoit_version){"0.0.0", QUOIT_PROTOCOL_OLDEST, QUOIT_PROTOCOL_NEWEST};
     message.body.hello.data_bytes = 1ull << 63;
     if (send(atoi(getenv(QUOIT_BOOT_FD_VARIABLE)), &message, sizeof message, 0) != (ssize_t)sizeof message)
         return 77;

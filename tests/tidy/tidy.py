@@ -18,7 +18,7 @@ import tempfile
 # Folders of src/, in order: each may include those before it, and itself.
 LAYERS = ["base", "env", "trace", "wire", "port", "share", "net", "ring", "link", "host", "lane", "papers", "local", "heap", "engine", "proxy", "veth", "fabric", "coll", "boot", "shmem", "dsm"]
 # Headers of the launcher, in order: a file includes those before its own, so that no two call each other.
-LAUNCHER = ["fault", "foreign", "machines", "allocation", "bridges", "plan", "help", "rounds", "loop", "buffer", "talk", "output", "terminal", "stopping",
+LAUNCHER = ["fault", "foreign", "machines", "allocation", "bridges", "plan", "beside", "help", "rounds", "loop", "buffer", "talk", "output", "terminal", "stopping",
             "children", "front", "guard", "setup", "job",
             "network", "hosts", "end", "suspend", "service", "attach", "input", "spawn", "reap", "inject", "awaited", "stuck", "perfetto", "trace", "stats", "wish", "report",
             "tree", "top", "head", "agent", "proxy", "serve", "main"]
@@ -65,7 +65,7 @@ def include_problem(path, name, is_quoted):
         return "the programs do not use the library's API layer" if layer in ("shmem", "dsm") else None
     own = rest[0]
     if not is_quoted:
-        if is_public and own not in ("shmem", "dsm") and not name.startswith("shmem/types"):
+        if is_public and own not in ("shmem", "dsm") and not name.startswith(("shmem/types", "shmem/version")):
             return f"{own} is below the public interface"
         return None
     if layer is None or layer == own:

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* parts.h - the files of this installation, each with the version that is in it: a part of another one, or what another
+ * installation has in PATH before it, is what goes wrong after upgrades.
+ */
+#ifndef QUOIT_PARTS_H
+#define QUOIT_PARTS_H
+
+#include <limits.h>
+
+#include "boot/info.h"
+
+#define PARTS_MAX 16
+
+struct parts {
+    struct quoit_info_part rows[PARTS_MAX];
+    char names[PARTS_MAX][NAME_MAX + 1];
+    char paths[PARTS_MAX][PATH_MAX];
+    uint32_t count;
+};
+
+/* Those that are there; rows of what is missing are left out. */
+void parts_find(struct parts *parts_out);
+
+#endif
