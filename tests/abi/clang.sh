@@ -11,4 +11,4 @@ cmake -G Ninja -S "$1" -B "$2" -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=cla
     tail -40 "$2.log"
     exit 1
 }
-exec "$(dirname "$0")/symbols.sh" "$3" "$2/lib/libshmem.so"
+exec python3 -B "$(dirname "$0")/abi.py" symbols "$3" "$2/lib/libshmem.so"
