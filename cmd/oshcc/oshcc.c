@@ -81,7 +81,12 @@ static bool is_wrapper(const char *compiler)
     char copy[PATH_MAX];
     snprintf(copy, sizeof copy, "%.*s", (int)first_word_bytes(compiler), compiler);
     const char *name = basename(copy);
-    return strcmp(name, "oshcc") == 0 || strcmp(name, "oshc++") == 0 || strcmp(name, "oshcxx") == 0;
+    size_t length = strcspn(name, "."); /* Debian's has a suffix: oshcc.quoit */
+    static const char *const names[] = {"oshcc", "oshc++", "oshcxx"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strlen(names[i]) == length && strncmp(name, names[i], length) == 0)
+            return true;
+    return false;
 }
 
 /* The words of the compiler command, such as "ccache gcc". */
@@ -185,7 +190,7 @@ static void print_words(const struct command *command, size_t first)
 int main(int argc, char **argv)
 {
     const char *name = strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[0];
-    bool is_cxx = strcmp(name, "oshcc") != 0, has_input = false, links = true, links_statically = false;
+    bool is_cxx = strncmp(name, "oshcc", 5) != 0, has_input = false, links = true, links_statically = false;
     enum show show = SHOW_NOT;
     struct places places;
     quoit_log_setup(QUOIT_LOG_WARN, name);

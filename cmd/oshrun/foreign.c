@@ -49,13 +49,21 @@ bool foreign_find(int folder_fd, const char *path, struct foreign_library *libra
     return is_found;
 }
 
-void foreign_own_folder(char path_out[PATH_MAX])
+void foreign_own_file(char path_out[PATH_MAX])
 {
     ssize_t length = readlink("/proc/self/exe", path_out, PATH_MAX - 1);
     path_out[length > 0 ? length : 0] = '\0';
-    char *slash = strrchr(path_out, '/');
+}
+
+void foreign_own_wrapper(char path_out[PATH_MAX])
+{
+    char own[PATH_MAX];
+    foreign_own_file(own);
+    const char *slash = strrchr(own, '/'), *suffix = slash ? strchr(slash, '.') : NULL;
+    path_out[0] = '\0';
     if (slash)
-        *slash = '\0';
+        snprintf(path_out, PATH_MAX, "%.*s/oshcc%.16s", (int)(slash - own < PATH_MAX - 32 ? slash - own : 0), own,
+                 suffix ? suffix : "");
 }
 
 /* The file with a process's libshmem; "" if it has none mapped, as a program that is linked statically. */
@@ -79,14 +87,14 @@ static void find_library(pid_t pid, char path_out[PATH_MAX])
 void foreign_describe_version(const struct quoit_boot_message *hello, size_t byte_count, pid_t sender,
                               char text_out[QUOIT_BOOT_TEXT_BYTES])
 {
-    char version[QUOIT_VERSION_TEXT_BYTES], library[PATH_MAX], folder[PATH_MAX];
+    char version[QUOIT_VERSION_TEXT_BYTES], library[PATH_MAX], own[PATH_MAX];
     quoit_version_get(hello, byte_count, version);
     find_library(sender, library);
-    foreign_own_folder(folder);
+    foreign_own_file(own);
     snprintf(text_out, QUOIT_BOOT_TEXT_BYTES,
              "the program's library is Quoit of %s (" PATH_SHOWN "), which this oshrun of version %.24s (" PATH_SHOWN
-             "/oshrun) does not understand [Q0214]\n"
+             ") does not understand [Q0214]\n"
              "  start it with the oshrun that was installed with that library, or build it again with the oshcc beside "
              "this oshrun",
-             version, library[0] ? library : "linked statically", quoit_version()->text, folder);
+             version, library[0] ? library : "linked statically", quoit_version()->text, own);
 }

@@ -29,7 +29,9 @@ bool foreign_find(int folder_fd, const char *path, struct foreign_library *libra
 void foreign_describe_version(const struct quoit_boot_message *hello, size_t byte_count, pid_t sender,
                               char text_out[QUOIT_BOOT_TEXT_BYTES]);
 
-/* The folder of this oshrun, with the wrappers of its version; "" if it cannot be found. */
-void foreign_own_folder(char path_out[PATH_MAX]);
+/* The file of this oshrun, and that of the wrapper of its version, which has the same suffix (oshrun.quoit); "" if they
+ * cannot be found. */
+void foreign_own_file(char path_out[PATH_MAX]);
+void foreign_own_wrapper(char path_out[PATH_MAX]);
 
 #endif

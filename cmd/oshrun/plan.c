@@ -557,12 +557,12 @@ static int find_program(struct plan_program *program, int wdir_fd)
 
 static int refuse_foreign(const char *name, const struct foreign_library *foreign)
 {
-    char folder[PATH_MAX];
-    foreign_own_folder(folder);
+    char wrapper[PATH_MAX];
+    foreign_own_wrapper(wrapper);
     quoit_say(
         "%s is linked with %s, the OpenSHMEM library of %s: under this oshrun each of its PEs would be a job of its "
-        "own [Q0230]\n  start it with that library's launcher, or build it with %s/oshcc",
-        name, foreign->name, foreign->owner, folder);
+        "own [Q0230]\n  start it with that library's launcher, or build it with %s",
+        name, foreign->name, foreign->owner, wrapper);
     return STATUS_NOT_RUNNABLE;
 }
 

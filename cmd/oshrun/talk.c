@@ -58,10 +58,10 @@ static void print_greeting(char text_out[64], const unsigned char key[TALK_KEY_B
 
 static void print_line(char line_out[LINE_BYTES], const char *greeting)
 {
-    char version[QUOIT_VERSION_FIELD_BYTES], folder[PATH_MAX];
+    char version[QUOIT_VERSION_FIELD_BYTES], own[PATH_MAX];
     quoit_version_write(quoit_version(), version);
-    foreign_own_folder(folder);
-    snprintf(line_out, LINE_BYTES, "%s %s %.300s/oshrun\n", greeting, version, folder);
+    foreign_own_file(own);
+    snprintf(line_out, LINE_BYTES, "%s %s %.300s\n", greeting, version, own);
 }
 
 int32_t talk_number(const struct talk_frame *frame, const void *bytes)
@@ -107,17 +107,16 @@ static void out_ready(struct watch *watch, uint32_t events)
 static bool takes_version(struct talk *talk, char *rest)
 {
     struct quoit_version version;
-    char own_folder[PATH_MAX], *word = rest + strspn(rest, " "), *path = word + strcspn(word, " ");
+    char own[PATH_MAX], *word = rest + strspn(rest, " "), *path = word + strcspn(word, " ");
     if (*path)
         *path++ = '\0';
     if (quoit_version_read(word, &version) && quoit_versions_fit(quoit_version(), &version))
         return true;
-    foreign_own_folder(own_folder);
+    foreign_own_file(own);
     lose(talk,
-         "its oshrun is Quoit of version %s (%.300s), which this oshrun of version %s (%.300s/oshrun) does not "
+         "its oshrun is Quoit of version %s (%.300s), which this oshrun of version %s (%.300s) does not "
          "understand",
-         version.text[0] ? version.text : "unknown", *path ? path : "of unknown path", quoit_version()->text,
-         own_folder);
+         version.text[0] ? version.text : "unknown", *path ? path : "of unknown path", quoit_version()->text, own);
     return false;
 }
 

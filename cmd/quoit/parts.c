@@ -33,6 +33,13 @@ static void add_if_there(struct parts *parts, const char *name, const char *belo
         add(parts, name, path);
 }
 
+static void add_program(struct parts *parts, const char *name)
+{
+    char path[PATH_MAX];
+    if (prefix_has_program(name, path))
+        add(parts, name, path);
+}
+
 static int is_plugin(const struct dirent *entry)
 {
     return strncmp(entry->d_name, PLUGIN_START, strlen(PLUGIN_START)) == 0 && strstr(entry->d_name, ".so");
@@ -56,11 +63,10 @@ static void add_plugins(struct parts *parts)
 /* The program that a shell finds by this name, if it is another file than the one here. */
 static void add_other_in_path(struct parts *parts, const char *program)
 {
-    char own[PATH_MAX], below[64], path[PATH_MAX], name[64];
+    char own[PATH_MAX], path[PATH_MAX], name[64];
     struct stat own_facts, facts;
-    snprintf(below, sizeof below, "bin/%s", program);
     snprintf(name, sizeof name, "%s in PATH", program);
-    if (!prefix_has(below, own) || stat(own, &own_facts) != 0)
+    if (!prefix_has_program(program, own) || stat(own, &own_facts) != 0)
         return;
     for (const char *at = getenv("PATH"); at && *at; at += strcspn(at, ":"), at += *at == ':') {
         int bytes = snprintf(path, sizeof path, "%.*s/%s", (int)strcspn(at, ":"), at, program);
@@ -75,8 +81,8 @@ static void add_other_in_path(struct parts *parts, const char *program)
 void parts_find(struct parts *parts_out)
 {
     parts_out->count = 0;
-    add_if_there(parts_out, "oshrun", "bin/oshrun");
-    add_if_there(parts_out, "oshcc", "bin/oshcc");
+    add_program(parts_out, "oshrun");
+    add_program(parts_out, "oshcc");
     add_if_there(parts_out, "libshmem", QUOIT_LIBRARY_FOLDER "/libshmem.so.1");
     add_if_there(parts_out, "libqdsm", QUOIT_LIBRARY_FOLDER "/libqdsm.so.1");
     add_plugins(parts_out);

@@ -251,7 +251,7 @@ static int run(struct session *session, char *program)
     char oshrun[PATH_MAX], note[1024], result[PATH_MAX];
     const char *json = session->json;
     struct words words = {0};
-    if (!prefix_find("bin/oshrun", oshrun))
+    if (!prefix_has_program("oshrun", oshrun) && !prefix_find("bin/oshrun", oshrun))
         return 1;
     add_job(session, &words, oshrun);
     note_of(&words, words.count, note, sizeof note);

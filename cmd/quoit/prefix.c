@@ -36,6 +36,16 @@ bool prefix_find(const char *name, char path_out[PATH_MAX])
     return false;
 }
 
+bool prefix_has_program(const char *name, char path_out[PATH_MAX])
+{
+    char below[64];
+    snprintf(below, sizeof below, "bin/%s.quoit", name);
+    if (prefix_has(below, path_out))
+        return true;
+    snprintf(below, sizeof below, "bin/%s", name);
+    return prefix_has(below, path_out);
+}
+
 int prefix_run(char *const *words, FILE *input, FILE *output)
 {
     int status;

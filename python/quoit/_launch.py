@@ -35,9 +35,10 @@ def find_oshrun() -> str:
     folder = os.path.dirname(os.path.abspath(__file__))
     for _ in range(6):  # PREFIX/lib[/x86_64-linux-gnu]/quoit/python/quoit, or a virtual environment's site-packages
         folder = os.path.dirname(folder)
-        path = os.path.join(folder, "bin", "oshrun")
-        if os.access(path, os.X_OK):
-            return path
+        for name in ("oshrun.quoit", "oshrun"):  # the first where another project has the second, as on Debian
+            path = os.path.join(folder, "bin", name)
+            if os.access(path, os.X_OK):
+                return path
     found = shutil.which("oshrun")
     if not found:
         raise FileNotFoundError("oshrun is neither beside this package nor in PATH")

@@ -18,15 +18,21 @@
 
 extern char **environ;
 
-/* oshrun in the folder of this length; other projects have one of that name, but no quoit beside it. */
+/* oshrun in the folder of this length. Other projects have one of that name, but no quoit beside it; where both share a
+ * folder, as Debian's /usr/bin, ours has a name of its own. */
 static bool is_there(const char *folder, size_t length, const char *place, char path_out[PATH_MAX])
 {
+    static const char *const names[] = {"oshrun.quoit", "oshrun"};
     char quoit[PATH_MAX];
     int bytes = snprintf(quoit, PATH_MAX, "%.*s/%squoit", (int)length, folder, place);
     if (bytes >= PATH_MAX || access(quoit, X_OK) != 0)
         return false;
-    bytes = snprintf(path_out, PATH_MAX, "%.*s/%soshrun", (int)length, folder, place);
-    return bytes < PATH_MAX && access(path_out, X_OK) == 0;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        bytes = snprintf(path_out, PATH_MAX, "%.*s/%s%s", (int)length, folder, place, names[i]);
+        if (bytes < PATH_MAX && access(path_out, X_OK) == 0)
+            return true;
+    }
+    return false;
 }
 
 bool quoit_program_find_beside(const char *file, char path_out[PATH_MAX])

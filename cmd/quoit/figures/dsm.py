@@ -12,7 +12,7 @@ import sys
 
 import page
 import papers
-from arguments import Parser
+from arguments import Parser, oshrun_of
 
 # The paper's 2.3: latency of a four-byte message, and the bandwidth of the bus.
 BUSES = {"PCI-X": ("4900ns", "1G"), "PCI-Express": ("3800ns", "4G")}
@@ -279,7 +279,7 @@ def main(quoit, arguments):
     quotes = papers.quotes()
     try:
         os.makedirs(options.out, exist_ok=True)
-        pages, runs = measure(Machine(os.path.join(os.path.dirname(quoit), "oshrun"), options.programs), options)
+        pages, runs = measure(Machine(oshrun_of(quoit), options.programs), options)
         relations = relate_pages(pages) + relate_times(runs) + relate_parts(runs)
         where = page.publish(report(pages, runs, relations, options, quotes), options.out, "dsm")
     except (OSError, subprocess.TimeoutExpired, Wrong, page.Wrong) as problem:

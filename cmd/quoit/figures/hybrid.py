@@ -15,7 +15,7 @@ import tempfile
 import page
 import papers
 import perf
-from arguments import Parser
+from arguments import Parser, oshrun_of
 
 PE_COUNTS = (2, 4, 8, 16)
 MEETINGS = ("broadcast", "collect", "reduce")
@@ -376,7 +376,7 @@ def search(options, quoit, folder, cc, launches):
     except (OSError, subprocess.CalledProcessError) as problem:
         out["problems"].append(f"BFS was not run: {problem}")
         return out
-    runs = {"ours": [os.path.join(os.path.dirname(quoit), "oshrun"), "-n", "2", ours]}
+    runs = {"ours": [oshrun_of(quoit), "-n", "2", ours]}
     runs[RING_ALONE] = [*runs["ours"][:3], "--hosts", "2", ours]
     runs.update({name: [*launch.replace("{pes}", "2").split(), theirs] for name, launch in launches.items()})
     for name, launch in runs.items():
