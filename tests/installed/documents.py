@@ -48,6 +48,16 @@ NOT_TYPED = {
     ("docs/write-a-port.md", "cmake --preset dev && cmake --build --preset dev && "
                              "ctest --preset dev -R 'unit.port|sim.port'"): TREE,
 }
+NOT_TYPED.update({("docs/install.md", command): "tests/package makes these packages and installs them" for command in (
+    "scripts/package wheel", "python3 -m venv env && . env/bin/activate", "pip install build/package/quoit-*.whl",
+    'oshrun --version && python -c "import quoit"', "scripts/package deb",
+    "sudo apt install ./build/package/{libshmem1,libqdsm1,libshmem-dev,quoit,quoit-networks,python3-quoit,quoit-doc}_*.deb",
+    "scripts/package tar",
+    "tar xf quoit-*-linux-x86_64.tar.gz -C $HOME && mv $HOME/quoit-*-linux-x86_64 $HOME/quoit",
+    "export PATH=$HOME/quoit/bin:$PATH MANPATH=$HOME/quoit/share/man:",
+    "spack repo create quoit-repo && cp -r build/package/recipes/spack/quoit quoit-repo/packages/",
+    "spack repo add quoit-repo && spack install quoit", "scripts/build release",
+    "cmake --install build/release --prefix $HOME/quoit")})
 # Those that end with another status than 0, and mean it.
 STATUS = {
     ("docs/ring.md", "quoit ring doctor --ring lab"): 1,  # after a cut: there is something wrong

@@ -120,7 +120,7 @@ def check_launcher(root):
 
 
 def check_licence_lines(root):
-    folders = ["src", "cmd", "sim", "python", "include", "examples", "bench", "tests", "scripts", ".ci", "cmake"]
+    folders = ["src", "cmd", "sim", "python", "include", "examples", "bench", "tests", "scripts", "packaging", ".ci", "cmake"]
     for path in files_of(root, folders, ""):
         first = read(root, path).split("\n")[:2]
         is_source = path.endswith(SOURCE_ENDINGS) or first[0].startswith("#!")
@@ -129,7 +129,7 @@ def check_licence_lines(root):
 
 
 def check_file_lengths(root):
-    for path in files_of(root, ["src", "cmd", "sim", "python", "include", "examples", "bench", "tests", "scripts"], (".c", ".h", ".py")):
+    for path in files_of(root, ["src", "cmd", "sim", "python", "include", "examples", "bench", "tests", "scripts", "packaging"], (".c", ".h", ".py")):
         count = read(root, path).count("\n")
         if count > FILE_LINES_MAX:
             yield f"{path}:{count}: has more than {FILE_LINES_MAX} lines"
@@ -437,7 +437,7 @@ def check_named_identifiers(root):
     """quoit_NAME in documents and comments is a name of the code."""
     name = re.compile(r"\b(?:quoit|QUOIT)_\w+\b")
     known = set()
-    for path in files_of(root, CODE_FOLDERS + ["scripts", "cmake", "share"], ""):
+    for path in files_of(root, CODE_FOLDERS + ["scripts", "packaging", "cmake", "share"], ""):
         if not path.endswith((".md", ".1", ".7")):
             text = read(root, path)
             known.update(name.findall(COMMENT.sub(lambda found: found.group(0) if found.group(0)[0] == '"' else " ", text)
@@ -466,7 +466,7 @@ def check_named_options(root):
     known = {f"--{row[0]}" for row in option_rows(root) if row[0]} | FOREIGN_OPTIONS
     if len(known) == len(FOREIGN_OPTIONS):
         return
-    for path in files_of(root, ["cmd", "scripts", "python", "bench", "tests", "cmake", "sim", "kernel", ".ci"], ""):
+    for path in files_of(root, ["cmd", "scripts", "packaging", "python", "bench", "tests", "cmake", "sim", "kernel", ".ci"], ""):
         if path.endswith((".md", ".1", ".in")):
             continue
         text = read(root, path)
