@@ -219,7 +219,7 @@ class Options(scenario.Case):
             self.assertEqual((result.status, result.out), (2, ""), result)
             self.assertIn("oshrun starts its agents itself", result.err)
         result = self.run_job("--agent", text_in="quoit-agent " + "0f" * 16 + " 0.0.0\n")
-        self.assertRegex(result.out, r"^quoit-agent (0f){16} \d+\.\d+\.\d+\n$")
+        self.assertRegex(result.out, r"^quoit-agent (0f){16} \d+\.\d+\.\d+:\d+-\d+ /\S+/oshrun\n$")
 
 
 @HAS_NETWORK
