@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "env/clock.h"
+#include "env/libc.h"
 #include "env/process.h"
 
 #define SWEEP_ROUNDS_MAX 400 /* of 1 ms */
@@ -71,8 +72,8 @@ void children_end_as(int wait_status)
     children_sweep();
     if (WIFEXITED(wait_status))
         _exit(WEXITSTATUS(wait_status));
-    const char *name = sigabbrev_np(WTERMSIG(wait_status));
-    quoit_say("a process of oshrun was killed by SIG%s%s; the job was ended, status %d [Q0219]", name ? name : "?",
+    const char *name = quoit_signal_name(WTERMSIG(wait_status));
+    quoit_say("a process of oshrun was killed by SIG%s%s; the job was ended, status %d [Q0219]", name,
               WTERMSIG(wait_status) == SIGKILL ? " (kill -9, or memory ran out)" : "", 128 + WTERMSIG(wait_status));
     _exit(128 + WTERMSIG(wait_status));
 }

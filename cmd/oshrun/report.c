@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "env/clock.h"
+#include "env/libc.h"
 #include "hosts.h"
 
 #define CODE_COLUMN     80
@@ -247,14 +248,13 @@ static void tell_signal(FILE *out, const struct job *job, const struct pe *pe, i
                         const struct quoit_crash_record *crash)
 {
     char host[HOSTS_NAME_BYTES];
-    const char *name = sigabbrev_np(signal_number);
+    const char *name = quoit_signal_name(signal_number);
     char address[48] = "";
     if (crash && (signal_number == SIGSEGV || signal_number == SIGBUS))
         snprintf(address, sizeof address, " (address 0x%llx)", (unsigned long long)crash->fault_address);
     if (signal_number == SIGKILL)
         snprintf(address, sizeof address, " (kill -9, or memory ran out)");
-    tell(out, "Q0201", "PE %u on %s was killed by SIG%s%s", pe->index, hosts_name(job, pe->host, host),
-         name ? name : "?", address);
+    tell(out, "Q0201", "PE %u on %s was killed by SIG%s%s", pe->index, hosts_name(job, pe->host, host), name, address);
     if (crash)
         tell_crash_place(out, job, pe->index, crash);
 }
@@ -298,7 +298,7 @@ static void tell_exit(FILE *out, const struct job *job)
 static void tell_dead_proxy(FILE *out, const struct host *host)
 {
     int status = host->proxy_wait_status;
-    const char *name = WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status)) : NULL;
+    const char *name = WIFSIGNALED(status) ? quoit_signal_name(WTERMSIG(status)) : NULL;
     bool is_killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL; /* hosts_kill_proxy does it, too */
     char how[64] = "", why[64 + HOSTS_NAME_BYTES] = "", text[HOSTS_NAME_BYTES], other[HOSTS_NAME_BYTES];
     if (host->has_closed) {
@@ -323,7 +323,7 @@ static void tell_dead_proxy(FILE *out, const struct host *host)
              hosts_name(host->job, host->index, text), WEXITSTATUS(status));
         return;
     }
-    snprintf(how, sizeof how, " of SIG%s", name ? name : "?");
+    snprintf(how, sizeof how, " of SIG%s", name);
     if (is_killed && host->missed_by != HOST_NONE)
         snprintf(why, sizeof why, " (kill -9, or memory ran out; or its connection with that of %s broke)",
                  hosts_name(host->job, host->missed_by, other));
@@ -340,7 +340,7 @@ static void tell_lost_host(FILE *out, const struct job *job)
     char name[HOSTS_NAME_BYTES], rsh[96] = "";
     int status = host->rsh_wait_status;
     if (host->has_rsh_status && WIFSIGNALED(status))
-        snprintf(rsh, sizeof rsh, ", the remote shell was killed by SIG%s", sigabbrev_np(WTERMSIG(status)));
+        snprintf(rsh, sizeof rsh, ", the remote shell was killed by SIG%s", quoit_signal_name(WTERMSIG(status)));
     else if (host->has_rsh_status && WEXITSTATUS(status))
         snprintf(rsh, sizeof rsh, ", status %d of the remote shell", WEXITSTATUS(status));
     tell(out, "Q0225", host->has_answered ? "%s was lost: %s%s" : "cannot start the agent on %s: %s%s",
@@ -552,7 +552,7 @@ static void tell_reason(FILE *out, const struct job *job)
         tell_others(out, job, NOT_A_PE, true);
         break;
     case END_INTERRUPTED:
-        tell(out, "Q0207", "ended by SIG%s, status %d", sigabbrev_np(end->status - 128), end->status);
+        tell(out, "Q0207", "ended by SIG%s, status %d", quoit_signal_name(end->status - 128), end->status);
         break;
     case END_OUTPUT_GONE: /* a reader that left has seen enough */
         if (end->culprit != EPIPE)

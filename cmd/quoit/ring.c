@@ -15,6 +15,7 @@
 
 #include "command.h"
 #include "env/descriptors.h"
+#include "env/libc.h"
 
 #define DEFAULT_HOSTS   5u
 #define DEFAULT_ADDRESS 0x0a4d0000u /* 10.77.0.0 */
@@ -79,12 +80,11 @@ static int bind_name(const char *name)
 /* Those of the caller, such as a lock or a pipe on which somebody waits for its end, are not for the keeper. */
 static void close_other_descriptors(int kept, int also_kept)
 {
-    unsigned low = (unsigned)(kept < also_kept ? kept : also_kept), high = (unsigned)(kept + also_kept) - low;
-    if (low > STDERR_FILENO + 1)
-        close_range(STDERR_FILENO + 1, low - 1, 0);
-    if (high > low + 1)
-        close_range(low + 1, high - 1, 0);
-    close_range(high + 1, ~0u, 0);
+    int last = kept > also_kept ? kept : also_kept;
+    for (int fd = STDERR_FILENO + 1; fd < last; fd++)
+        if (fd != kept && fd != also_kept)
+            close(fd);
+    quoit_close_from(last + 1);
 }
 
 static int up(const struct ring_arguments *arguments)

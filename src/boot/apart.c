@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "boot/apart.h"
 #include "base/assert.h"
+#include "env/libc.h"
 #include "env/signals.h"
 
 #include <errno.h>
@@ -67,7 +68,7 @@ static int move_apart(const struct start *start)
     if (syscall(SYS_close_range, first, ~0u, CLOSE_RANGE_UNSHARE) != 0) {
         if (unshare(CLONE_FILES) != 0)
             return 1;
-        closefrom(first);
+        quoit_close_from(first);
     }
     for (int fd = 0; fd < first; fd++) {
         int is_kept = 0;

@@ -4,6 +4,7 @@
 #include "boot/protocol.h"
 #include "base/text.h"
 #include "env/clock.h"
+#include "env/libc.h"
 
 #include <signal.h>
 #include <stdarg.h>
@@ -73,8 +74,8 @@ static void say_crash(uint32_t pe, struct quoit_pe_shared *shared, pid_t process
         snprintf(where, sizeof where, "\n  %s%s%s%s%s%s%s", place.line[0] ? "at " : "", place.function,
                  place.function[0] ? "() " : "", place.line, place.line[0] && crash.call[0] ? ", " : "",
                  crash.call[0] ? (shared->crash.is_inside ? "in " : "after ") : "", crash.call);
-    const char *name = sigabbrev_np(signal_number);
-    quoit_ended_line("PE %u was killed by SIG%s%s [Q0201]%s", pe, name ? name : "?", address, where);
+    const char *name = quoit_signal_name(signal_number);
+    quoit_ended_line("PE %u was killed by SIG%s%s [Q0201]%s", pe, name, address, where);
 }
 
 void quoit_ended_say(uint32_t pe, struct quoit_pe_shared *shared, pid_t process)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "boot/exit.h"
 #include "boot/launcher.h"
+#include "env/libc.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -64,7 +65,7 @@ static void flush_streams(void)
 bool quoit_exit_has_begun(const struct quoit_boot *boot)
 {
     int32_t thread = atomic_load(&boot->exiting_thread);
-    while (thread != 0 && thread != gettid())
+    while (thread != 0 && thread != quoit_thread_id())
         pause();
     return thread != 0;
 }
@@ -73,7 +74,8 @@ void quoit_exit_job(struct quoit_boot *boot, int status)
 {
     int32_t nobody = 0;
     struct limit limit = {.status = status}; /* this frame lasts as long as the process */
-    if (!atomic_compare_exchange_strong(&boot->exiting_thread, &nobody, gettid()) && quoit_exit_has_begun(boot))
+    if (!atomic_compare_exchange_strong(&boot->exiting_thread, &nobody, quoit_thread_id()) &&
+        quoit_exit_has_begun(boot))
         exit(boot->exit_status); /* from an exit handler: the others are still to run */
     boot->exit_status = status;
     set_limit(&limit, boot);

@@ -7,13 +7,14 @@
 #define QUOIT_BOOT_LATE_H
 
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 struct quoit_late {
     uint64_t limit_ns;
-    sem_t is_over;
+    pthread_mutex_t mutex; /* of is_over */
+    pthread_cond_t ended;
+    bool is_over;
     pthread_t thread;
     bool has_thread;
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "boot/program.h"
 #include "base/log.h"
+#include "env/libc.h"
 #include "env/own_file.h"
 
 #include <errno.h>
@@ -85,7 +86,7 @@ static void make_actions(posix_spawn_file_actions_t *files, posix_spawnattr_t *a
     posix_spawn_file_actions_init(files);
     posix_spawnattr_init(attributes);
     posix_spawn_file_actions_adddup2(files, fd, QUOIT_PROGRAM_FD);
-    posix_spawn_file_actions_addclosefrom_np(files, QUOIT_PROGRAM_FD + 1);
+    quoit_spawn_close_from(files, QUOIT_PROGRAM_FD + 1);
     posix_spawn_file_actions_addopen(files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     sigemptyset(&signals);

@@ -6,7 +6,7 @@
 #include <shmem.h>
 #include <stdatomic.h>
 #include <time.h>
-#if __has_include(<sys/single_threaded.h>)
+#if __GLIBC_PREREQ(2, 32)
 #include <sys/single_threaded.h>
 #define IS_SINGLE_THREADED __libc_single_threaded
 #else

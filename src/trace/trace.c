@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "trace/trace.h"
 #include "env/clock.h"
+#include "env/libc.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -12,7 +13,7 @@ static _Thread_local uint32_t own_depth;
 void quoit_trace_write(struct quoit_trace_ring *ring, struct quoit_trace_event *event)
 {
     if (own_tid == 0)
-        own_tid = (uint32_t)gettid();
+        own_tid = (uint32_t)quoit_thread_id();
     event->tid = own_tid;
     uint64_t at = atomic_load_explicit(&ring->reserved_count, memory_order_relaxed);
     do {
