@@ -165,16 +165,40 @@ def paths_below(folder):
             yield os.path.relpath(os.path.join(where, each), folder)
 
 
-def build(source, folder, prefix):
-    """Builds a source tree and installs it, stripped, below `prefix`, from where it can be moved."""
+def compilers_for(glibc, folder):
+    """Those of the Python package ziglang, which has every version of the C library: (CC, CXX, flags). Their names are those
+    that oshcc and oshc++ call by default on the machine where they are installed."""
+    if subprocess.run([sys.executable, "-m", "ziglang", "version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                      check=False).returncode != 0:
+        raise Missing("no ziglang for this Python (pip install ziglang), which --glibc needs")
+    for name, word in (("cc", "cc"), ("c++", "c++")):
+        write(os.path.join(folder, "compilers", name), f"""#!/bin/sh
+export ZIG_GLOBAL_CACHE_DIR={shlex.quote(os.path.join(folder, "zig"))} ZIG_LOCAL_CACHE_DIR={shlex.quote(os.path.join(folder, "zig"))}
+exec {shlex.quote(sys.executable)} -m ziglang {word} -target {os.uname().machine}-linux-gnu.{glibc} "$@"
+""", 0o755)
+    # Headers of other libraries, without those of this machine's C library beside them.
+    headers = os.path.join(folder, "headers")
+    os.mkdir(headers)
+    for name in ("rdma", "ucm", "ucp", "ucs", "uct", f"{os.uname().machine}-linux-gnu"):
+        if os.path.isdir(f"/usr/include/{name}"):
+            os.symlink(f"/usr/include/{name}", os.path.join(headers, name))
+    return os.path.join(folder, "compilers", "cc"), os.path.join(folder, "compilers", "c++"), f"-g0 -idirafter {headers}"
+
+
+def build(source, folder, prefix, glibc=None):
+    """Builds a source tree and installs it, stripped, below `prefix`, from where it can be moved. glibc: the oldest one that
+    the files may need, such as "2.28"; otherwise what this machine's compiler makes."""
     need("cmake", "ninja")
     built = os.path.join(folder, "build")
-    flags = f"-ffile-prefix-map={source}=. -ffile-prefix-map={built}=."
+    flags, env = f"-ffile-prefix-map={source}=. -ffile-prefix-map={built}=.", environment()
+    if glibc:
+        env["CC"], env["CXX"], more = compilers_for(glibc, folder)
+        flags += f" {more}"
     run("cmake", "-G", "Ninja", "-S", source, "-B", built, "-DCMAKE_BUILD_TYPE=Release", "-DQUOIT_TESTS=OFF",
         "-DCMAKE_INSTALL_LIBDIR=lib", "-DCMAKE_BUILD_WITH_INSTALL_RPATH=ON", f"-DCMAKE_C_FLAGS={flags}",
-        f"-DCMAKE_CXX_FLAGS={flags}", env=environment())
-    run("cmake", "--build", built, env=environment())
-    run("cmake", "--install", built, "--prefix", prefix, "--strip", env=environment())
+        f"-DCMAKE_CXX_FLAGS={flags}", env=env)
+    run("cmake", "--build", built, env=env)
+    run("cmake", "--install", built, "--prefix", prefix, "--strip", env=env)
 
 
 def test_source(path):
