@@ -228,7 +228,7 @@ class Pmi(scenario.Case):
 
     def test_agent_stopped_at_each_step(self):
         """It is reported, and the job goes on with it. Not just after it has left its parent: when that ends, the kernel continues
-        what is stopped in a process group of its own."""
+        what is stopped in a process group of its own, which a parent that is held up may do to the next step."""
         for step in (".begin", "0.layout", "0.go", "0.end"):
             def act(server, step=step):
                 pid = self.agent()
@@ -237,7 +237,8 @@ class Pmi(scenario.Case):
                     os.kill(pid, signal.SIGCONT)
 
             with self.subTest(step=step):
-                _, statuses, out, err = self.of_agent(step, "stop", each_step=act)
+                _, statuses, out, err = scenario.until_good(
+                    lambda: self.of_agent(step, "stop", each_step=act), lambda run: step == "0.end" or "Q0237" in run[3])
                 self.assertEqual(statuses, [0] * 3, err)
                 self.assertEqual(len(out.split("\n")), 4, out)
                 if step != "0.end":
