@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define SOCKET_FD 3
@@ -17,10 +18,25 @@ static __attribute__((noreturn)) void hang(void)
         pause();
 }
 
+/* Until a process continues this one: the kernel does, too, when the parent of a process group of its own ends. */
+static void stop(void)
+{
+    const struct timespec now = {0};
+    sigset_t continued, before;
+    siginfo_t facts;
+    sigemptyset(&continued);
+    sigaddset(&continued, SIGCONT);
+    sigprocmask(SIG_BLOCK, &continued, &before);
+    do
+        raise(SIGSTOP);
+    while (sigtimedwait(&continued, &facts, &now) == SIGCONT && facts.si_code == SI_KERNEL);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
 static void act(const char *action)
 {
     if (strcmp(action, "stop") == 0)
-        raise(SIGSTOP);
+        stop();
     else if (strcmp(action, "kill") == 0)
         raise(SIGKILL);
     else if (strcmp(action, "close") == 0)

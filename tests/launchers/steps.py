@@ -25,7 +25,8 @@ STEPS = ("hello", "layout", "ready", "go", "leaving", "finalized", "end")
 PROXY_STEPS = ("start", "contact", "ready")
 SOON = {"QUOIT_LINK_TIMEOUT": "1s", "QUOIT_LINK_LIMIT": "60s"}
 NEVER = {"QUOIT_LINK_TIMEOUT": "1h", "QUOIT_LINK_LIMIT": "1h"}
-NAMED = r"Q0\d{3}\]|BAD TERMINATION|[Kk]illed|KILLED"     # by us, or by the launcher, which may be first
+# By us, or by the launcher, which may be first; Hydra also gives up where it answers a PE that is dead.
+NAMED = r"Q0\d{3}\]|BAD TERMINATION|[Kk]illed|KILLED|process manager error waiting for completion"
 
 
 class Steps:
