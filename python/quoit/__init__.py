@@ -13,7 +13,7 @@ is the tutorial.
 
 Names: my_pe, n_pes, barrier, quiet, fence, init, finalize, global_exit; zeros, empty, full, array, asarray, is_symmetric;
 sum, prod, min, max, all, any, bitwise_and, bitwise_or, bitwise_xor, cumsum, broadcast, allgather, alltoall, concatenate;
-world, shared, Team, Context, Future; signal, Lock; run, RunError."""
+world, shared, Team, Context, Future; signal, Lock; run, RunError. quoit.dsm: arrays on shared pages."""
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -37,11 +37,14 @@ _MODULES = {
     "_sync": "Lock signal",
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names.split()}
+_SUBMODULES = ("dsm",)
 __all__ = sorted(_PLACES)
 
 
 def __getattr__(name: str) -> Any:
     """Names are imported when they are used: a program that only calls run() does not load numpy or the library."""
+    if name in _SUBMODULES:
+        return importlib.import_module(f"quoit.{name}")
     if name not in _PLACES:
         raise AttributeError(f"module 'quoit' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"quoit.{_PLACES[name]}"), name)
@@ -50,4 +53,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list:
-    return __all__
+    return [*__all__, *_SUBMODULES]

@@ -15,10 +15,55 @@ COMPARISONS = {"==": _core.CMP_EQ, "!=": _core.CMP_NE, ">": _core.CMP_GT, ">=": 
                "<=": _core.CMP_LE}
 WAITS = {"i2": "short", "u2": "ushort", "i4": "int32", "i8": "int64", "u4": "uint32", "u8": "uint64"}
 Shape = Union[int, tuple]
-_bounds = np.lib.array_utils.byte_bounds if hasattr(np.lib, "array_utils") else np.byte_bounds
+_byte_bounds = np.lib.array_utils.byte_bounds if hasattr(np.lib, "array_utils") else np.byte_bounds
 
 
-class ndarray(np.ndarray):
+def bounds(array: np.ndarray) -> tuple[int, int]:
+    """The address of its first byte, and that after its last."""
+    return _byte_bounds(array) if array.size else (address_of(array),) * 2
+
+
+class Placed(np.ndarray):
+    """An array whose memory has a place that matters, so that copies, and what numpy's functions make, are ordinary arrays."""
+
+    def _is_placed(self) -> bool:
+        raise NotImplementedError
+
+    def free(self) -> None:
+        """Gives the memory back. Collective."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if kind is None:  # other PEs may not have the error, and would not free
+            self.free()
+
+    def __array_wrap__(self, result: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
+        if self is result:  # of an operation in place
+            return result
+        plain = _plain(result)
+        return plain[()] if type(plain) is np.ndarray and plain.ndim == 0 else plain
+
+    def __array_function__(self, function: Any, types: Any, arguments: Any, named: Any) -> Any:
+        result = super().__array_function__(function, types, arguments, named)
+        if isinstance(result, (list, tuple)):
+            made = [_plain(each) for each in result]
+            return type(result)(*made) if hasattr(result, "_fields") else type(result)(made)
+        return _plain(result)
+
+    def copy(self, order: str = "C") -> np.ndarray:
+        """An ordinary numpy array with the same elements."""
+        return np.array(self, order=order, subok=False)
+
+
+def _plain(result: Any) -> Any:
+    """What lies elsewhere as an ordinary array; views of the memory stay what they are."""
+    return result.view(np.ndarray) if isinstance(result, Placed) and not result._is_placed() else result
+
+
+class ndarray(Placed):
     """A numpy array in symmetric memory, made by zeros, empty, full, array or asarray; or a view of one.
 
     Everything that numpy does with arrays works on this PE's part; results of arithmetic are ordinary numpy arrays.
@@ -36,8 +81,8 @@ class ndarray(np.ndarray):
 
     def _block(self) -> Block:
         job.need()
-        low, high = _bounds(self) if self.size else (address_of(self),) * 2
-        block = job.block_at(low, high - low)
+        low, high = bounds(self)
+        block = job.blocks.at(low, high - low)
         if block is None:
             raise ValueError("this array is not in symmetric memory: it was freed, or it is a copy; zeros, empty, full, array "
                              "and asarray make symmetric ones")
@@ -66,22 +111,8 @@ class ndarray(np.ndarray):
             raise ValueError("this is a view of a part of a symmetric array: free the whole")
         job.free(block)
 
-    def __enter__(self) -> "ndarray":
-        return self
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if kind is None:  # other PEs may not have the error, and would not free
-            self.free()
-
-    def __array_wrap__(self, result: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
-        if self is result or isinstance(result, ndarray) and job.state == "running" and _is_symmetric(result):
-            return result  # of an operation in place
-        plain = result.view(np.ndarray)
-        return plain[()] if plain.ndim == 0 else plain
-
-    def copy(self, order: str = "C") -> np.ndarray:
-        """An ordinary numpy array with the same elements."""
-        return np.array(self, order=order, subok=False)
+    def _is_placed(self) -> bool:
+        return job.state == "running" and _is_symmetric(self)
 
     def _wait(self, how: str, comparison: str, value: Any) -> Any:
         self._block()
@@ -129,7 +160,7 @@ def _make(made: list, layout: np.ndarray, block: Block, pe: Any) -> Remote:
 
 
 def _is_symmetric(array: np.ndarray) -> bool:
-    return job.block_at(address_of(array), array.nbytes if array.flags.c_contiguous else 1) is not None
+    return job.blocks.at(address_of(array), array.nbytes if array.flags.c_contiguous else 1) is not None
 
 
 def checked_dtype(dtype: Any) -> np.dtype:
@@ -139,12 +170,18 @@ def checked_dtype(dtype: Any) -> np.dtype:
     return made
 
 
-def _new(shape: Shape, dtype: Any, name: str, is_zero: bool) -> ndarray:
-    kind = checked_dtype(dtype)
+def lengths_of(shape: Shape, dtype: np.dtype) -> tuple[tuple, int]:
+    """A shape as a tuple, and the bytes of an array of it."""
     lengths = np.broadcast_to(np.int8(0), shape).shape  # numpy's own check of a shape
-    size = kind.itemsize
+    size = dtype.itemsize
     for length in lengths:
         size *= length
+    return lengths, size
+
+
+def _new(shape: Shape, dtype: Any, name: str, is_zero: bool) -> ndarray:
+    kind = checked_dtype(dtype)
+    lengths, size = lengths_of(shape, kind)
     block = job.need().allocate(size, is_zero, f"{name}: {kind} {lengths}")
     memory = _core.memory(block.address, max(size, 1))
     return np.ndarray(lengths, kind, memory).view(ndarray)

@@ -25,7 +25,7 @@ PENDING_BYTES_MAX = 64 << 20
 
 
 class Block(_core.Block):
-    """A block of the symmetric heap, with the line that allocated it."""
+    """A block of memory that PEs share, with the line that allocated it."""
     __slots__ = ("what", "where")
 
     def need(self) -> None:
@@ -33,16 +33,49 @@ class Block(_core.Block):
             raise ValueError(f"{self.what}, allocated at {self.where}, was freed")
 
 
+class Blocks:
+    """The blocks of one kind of memory, found by their addresses."""
+
+    def __init__(self) -> None:
+        self.starts: list[int] = []
+        self.of: dict[int, Block] = {}
+
+    def add(self, address: int, size: int, what: str) -> Block:
+        block = Block(address, size)
+        block.what, block.where = what, caller()
+        bisect.insort(self.starts, address)
+        self.of[address] = block
+        return block
+
+    def at(self, address: int, extent: int) -> Optional[Block]:
+        """The block that holds these bytes, or None."""
+        index = bisect.bisect_right(self.starts, address) - 1
+        if index < 0:
+            return None
+        block = self.of[self.starts[index]]
+        return block if address + extent <= block.address + block.bytes else None
+
+    def forget(self, block: Block) -> None:
+        self.starts.remove(block.address)
+        del self.of[block.address]
+        block.forget()
+
+    def clear(self) -> None:
+        for block in list(self.of.values()):
+            self.forget(block)
+
+
 class Job:
     """What the package knows about this process as a PE. One a process; `job` below."""
 
     def __init__(self) -> None:
         self.state = "not initialized"
-        self.starts: list[int] = []
-        self.blocks: dict[int, Block] = {}
+        self.blocks = Blocks()  # of the symmetric heap
+        self.pages = Blocks()  # of quoit.dsm
         self.world: Optional["Team"] = None
         self.default: Optional["Context"] = None
         self.work: Any = None
+        self.before_end: list[Any] = []  # called by finalize
 
     def need(self) -> "Job":
         """Initializes the library at the first use of what needs it: collective, as shmem_init is."""
@@ -62,14 +95,6 @@ class Job:
             _core.free_at_exit(self.work.source_at)
         atexit.register(report, self)
 
-    def block_at(self, address: int, extent: int) -> Optional[Block]:
-        """The block that holds these bytes, or None."""
-        index = bisect.bisect_right(self.starts, address) - 1
-        if index < 0:
-            return None
-        block = self.blocks[self.starts[index]]
-        return block if address + extent <= block.address + block.bytes else None
-
     def allocate(self, size: int, is_zero: bool, what: str) -> Block:
         """Collective. MemoryError on all PEs where the heap has no room."""
         agree(self.world, what)
@@ -77,11 +102,7 @@ class Job:
         if not address:
             raise MemoryError(f"{what}: no room for {size} bytes in the symmetric heap of each PE; its limit is "
                               "SHMEM_SYMMETRIC_SIZE (oshrun --symmetric-size)")
-        block = Block(address, size)
-        block.what, block.where = what, caller()
-        bisect.insort(self.starts, address)
-        self.blocks[address] = block
-        return block
+        return self.blocks.add(address, size, what)
 
     def free(self, block: Block) -> None:
         """Collective."""
@@ -89,14 +110,9 @@ class Job:
         block.need()
         self.need()
         agree(self.world, f"free of {block.what}, allocated at {block.where}")
-        self.forget(block)
+        self.blocks.forget(block)
         _core.deallocate(address)  # begins with a barrier
         self.default._completed()
-
-    def forget(self, block: Block) -> None:
-        self.starts.remove(block.address)
-        del self.blocks[block.address]
-        block.forget()
 
 
 class Work:
@@ -128,12 +144,13 @@ def caller() -> str:
 
 def report(of: Job) -> None:
     """What was not freed: once for the job, as its PEs allocate alike. Not after an error, which has other lines to read."""
-    if of.state != "running" or not of.blocks or of.world.my_pe != 0:
+    kept = [*of.blocks.of.values(), *of.pages.of.values()]
+    if of.state != "running" or not kept or of.world.my_pe != 0:
         return
     if getattr(sys, "last_value", None) is not None or getattr(sys, "last_exc", None) is not None:
         return
-    print("quoit: symmetric memory was not freed:", file=sys.stderr)
-    for block in of.blocks.values():
+    print("quoit: memory was not freed:", file=sys.stderr)
+    for block in kept:
         print(f"  {block.what}, allocated at {block.where}", file=sys.stderr)
     print("  free each by its free(), or make it in a with statement", file=sys.stderr)
 
@@ -365,8 +382,10 @@ def finalize() -> None:
     if job.state != "running":
         return
     report(job)
-    for block in list(job.blocks.values()):
-        job.forget(block)
+    for end in job.before_end:
+        end()
+    job.blocks.clear()
+    job.pages.clear()
     job.state = "finalized"
     _core.deallocate(job.work.source_at)
     _core.finalize()

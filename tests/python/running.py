@@ -211,6 +211,25 @@ class Running(package.Case):
         self.assertIn("was finalized", ended.stdout)
         self.assertEqual(ended.stderr, "")
 
+    def test_shared_pages_end(self):
+        """By the end of the program, by finalize, and by an error of one PE, which others do not wait for."""
+        ended = self.check(HEAD + "a = quoit.dsm.zeros(3)\na[1] = 2\nprint(a.sum())")
+        self.assertEqual(ended.stdout, "2.0\n")
+        place = os.path.join(self.folder.name, "script.py:4")
+        self.assertIn(f"not freed:\n  dsm.zeros: float64 (3,), allocated at {place}", ended.stderr)
+        program = self.script(HEAD + "with quoit.dsm.zeros(3): pass\nquoit.finalize()\n"
+                              "try: quoit.dsm.zeros(1)\nexcept RuntimeError as e: print(e)")
+        ended = self.run_python("-m", "quoit.run", "-n", 2, "--hosts", 2, program, env={"DSM_STATS": "json"})
+        self.assertEqual((ended.returncode, ended.stdout.count("was finalized")), (0, 2), ended.stderr)
+        self.assertEqual(ended.stderr.count("wall_ns"), 2, "libqdsm was finalized on each PE")
+        program = self.script(HEAD + "a = quoit.dsm.zeros(3)\nquoit.my_pe() == 1 and sys.exit(7)\nquoit.dsm.barrier()")
+        self.assertEqual(self.run_python("-m", "quoit.run", "-n", 2, program).returncode, 7)
+
+    def test_import_loads_nothing(self):
+        ended = self.run_python("-c", "import sys, quoit\n"
+                                "print([name for name in sys.modules if name.startswith(('numpy', 'ctypes', 'quoit.'))])")
+        self.assertEqual(ended.stdout, "[]\n", ended.stderr)
+
     def test_small_heap(self):
         """The workspace is as small as the heap needs it, and arrays that have no room are refused on all PEs."""
         program = self.script(HEAD + """

@@ -206,3 +206,15 @@ def test_allocation():
     if PES > 1:
         refused(ValueError, r"PE 0: zeros: float64 \(0,\)", quoit.zeros, ME)
     quoit.zeros(3).free()
+
+
+def test_numpy_functions_make_ordinary_arrays():
+    with symmetric(data(ME, (4, 6))) as a:
+        for made in (np.concatenate([a, a]), np.stack([a, a]), np.zeros_like(a), np.empty_like(a), np.sort(a), np.repeat(a, 2),
+                     np.where(a > 0, a, 0), a + a, a.copy(), *np.linalg.qr(a)):
+            assert type(made) is np.ndarray
+        same(np.concatenate([a, a]), np.concatenate([data(ME, (4, 6))] * 2))
+        for view in (np.split(a, 2)[1], np.transpose(a), np.reshape(a, 24)):
+            assert quoit.is_symmetric(view) and type(view) is quoit.ndarray
+        assert type(np.mean(a)) is np.float64 and np.mean(a) == data(ME, (4, 6)).mean()
+        assert np.add(a, 1, out=a) is a
