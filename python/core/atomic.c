@@ -2,6 +2,7 @@
 /* Atomics and waits, by the name of a type. */
 #include "core.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,13 +31,19 @@ static const char *const op_names[OP_COUNT] = {
     [OP_XOR] = "bitwise_xor", [OP_FETCH_XOR] = "fetch_bitwise_xor",
 };
 
-/* Where one atomic finds its operands and leaves the old value; fetched may be unused. */
+/* Where one atomic finds its operands and leaves the old value; fetched may be unused. is_nbi: the old value is there
+ * after the next quiet. */
 struct operands {
     void *dest, *fetched;
     const void *value, *cond;
+    bool is_nbi;
 };
 
 typedef void atomic_function(enum op op, shmem_ctx_t ctx, const struct operands *operands, int pe);
+
+#define FETCH(NAME, ROUTINE, ...)                                                                                      \
+    (o->is_nbi ? shmem_ctx_##NAME##_atomic_##ROUTINE##_nbi(ctx, old, __VA_ARGS__)                                      \
+               : (void)(*old = shmem_ctx_##NAME##_atomic_##ROUTINE(ctx, __VA_ARGS__)))
 
 #define X(NAME, TYPE)                                                                                                  \
     static void atomic_##NAME(enum op op, shmem_ctx_t ctx, const struct operands *o, int pe)                           \
@@ -45,29 +52,29 @@ typedef void atomic_function(enum op op, shmem_ctx_t ctx, const struct operands 
         if (o->value)                                                                                                  \
             value = *(const TYPE *)o->value;                                                                           \
         if (op == OP_FETCH)                                                                                            \
-            *old = shmem_ctx_##NAME##_atomic_fetch(ctx, dest, pe);                                                     \
+            FETCH(NAME, fetch, dest, pe);                                                                              \
         else if (op == OP_SET)                                                                                         \
             shmem_ctx_##NAME##_atomic_set(ctx, dest, value, pe);                                                       \
         else if (op == OP_SWAP)                                                                                        \
-            *old = shmem_ctx_##NAME##_atomic_swap(ctx, dest, value, pe);                                               \
+            FETCH(NAME, swap, dest, value, pe);                                                                        \
         else if (op == OP_COMPARE_SWAP)                                                                                \
-            *old = shmem_ctx_##NAME##_atomic_compare_swap(ctx, dest, *(const TYPE *)o->cond, value, pe);               \
+            FETCH(NAME, compare_swap, dest, *(const TYPE *)o->cond, value, pe);                                        \
         else if (op == OP_ADD)                                                                                         \
             shmem_ctx_##NAME##_atomic_add(ctx, dest, value, pe);                                                       \
         else if (op == OP_FETCH_ADD)                                                                                   \
-            *old = shmem_ctx_##NAME##_atomic_fetch_add(ctx, dest, value, pe);                                          \
+            FETCH(NAME, fetch_add, dest, value, pe);                                                                   \
         else if (op == OP_AND)                                                                                         \
             shmem_ctx_##NAME##_atomic_and(ctx, dest, value, pe);                                                       \
         else if (op == OP_FETCH_AND)                                                                                   \
-            *old = shmem_ctx_##NAME##_atomic_fetch_and(ctx, dest, value, pe);                                          \
+            FETCH(NAME, fetch_and, dest, value, pe);                                                                   \
         else if (op == OP_OR)                                                                                          \
             shmem_ctx_##NAME##_atomic_or(ctx, dest, value, pe);                                                        \
         else if (op == OP_FETCH_OR)                                                                                    \
-            *old = shmem_ctx_##NAME##_atomic_fetch_or(ctx, dest, value, pe);                                           \
+            FETCH(NAME, fetch_or, dest, value, pe);                                                                    \
         else if (op == OP_XOR)                                                                                         \
             shmem_ctx_##NAME##_atomic_xor(ctx, dest, value, pe);                                                       \
         else                                                                                                           \
-            *old = shmem_ctx_##NAME##_atomic_fetch_xor(ctx, dest, value, pe);                                          \
+            FETCH(NAME, fetch_xor, dest, value, pe);                                                                   \
     }
 X(int32, int32_t)
 X(int64, int64_t)
@@ -80,31 +87,32 @@ X(uint64, uint64_t)
 #define X(NAME, TYPE, BITS_NAME, BITS_TYPE)                                                                            \
     static void atomic_##NAME(enum op op, shmem_ctx_t ctx, const struct operands *o, int pe)                           \
     {                                                                                                                  \
-        TYPE old, sum, value = o->value ? *(const TYPE *)o->value : 0;                                                 \
+        TYPE *old = o->fetched, now, sum, value = o->value ? *(const TYPE *)o->value : 0;                              \
         BITS_TYPE seen, wanted, before;                                                                                \
-        if (op == OP_SET) {                                                                                            \
+        if (op == OP_SET)                                                                                              \
             shmem_ctx_##NAME##_atomic_set(ctx, o->dest, value, pe);                                                    \
+        else if (op == OP_SWAP)                                                                                        \
+            FETCH(NAME, swap, o->dest, value, pe);                                                                     \
+        else if (op == OP_FETCH)                                                                                       \
+            FETCH(NAME, fetch, o->dest, pe);                                                                           \
+        if (op == OP_SET || op == OP_SWAP || op == OP_FETCH)                                                           \
             return;                                                                                                    \
-        }                                                                                                              \
-        if (op == OP_SWAP) {                                                                                           \
-            *(TYPE *)o->fetched = shmem_ctx_##NAME##_atomic_swap(ctx, o->dest, value, pe);                             \
-            return;                                                                                                    \
-        }                                                                                                              \
-        old = shmem_ctx_##NAME##_atomic_fetch(ctx, o->dest, pe);                                                       \
-        memcpy(&before, &old, sizeof before);                                                                          \
-        for (seen = ~before; op != OP_FETCH && seen != before;) {                                                      \
+        now = shmem_ctx_##NAME##_atomic_fetch(ctx, o->dest, pe);                                                       \
+        memcpy(&before, &now, sizeof before);                                                                          \
+        for (seen = ~before; seen != before;) {                                                                        \
             seen = before;                                                                                             \
-            memcpy(&old, &seen, sizeof old);                                                                           \
-            sum = old + value;                                                                                         \
+            memcpy(&now, &seen, sizeof now);                                                                           \
+            sum = now + value;                                                                                         \
             memcpy(&wanted, &sum, sizeof wanted);                                                                      \
             before = shmem_ctx_##BITS_NAME##_atomic_compare_swap(ctx, o->dest, seen, wanted, pe);                      \
         }                                                                                                              \
-        if (o->fetched)                                                                                                \
-            *(TYPE *)o->fetched = old;                                                                                 \
+        if (old)                                                                                                       \
+            *old = now;                                                                                                \
     }
 X(float, float, uint32, uint32_t)
 X(double, double, uint64, uint64_t)
 #undef X
+#undef FETCH
 
 struct atomic_type {
     const char *name;
@@ -155,41 +163,68 @@ PyObject *core_atomic(PyObject *module, PyObject *arguments)
     if (op < 0)
         return NULL;
     const int64_t *offsets = at(offsets_at);
+    const bool is_nbi = fetched && count > 1; /* several old values travel at once */
     Py_BEGIN_ALLOW_THREADS;
     for (Py_ssize_t i = 0; i < count; i++) {
         size_t here = (size_t)i * type->bytes;
         const struct operands operands = {.dest = (char *)at(base) + offsets[i],
                                           .fetched = at_or_null(fetched, here),
                                           .value = at_or_null(values, here),
-                                          .cond = at_or_null(conds, here)};
+                                          .cond = at_or_null(conds, here),
+                                          .is_nbi = is_nbi};
         type->function((enum op)op, to_ctx(ctx), &operands, pe);
     }
+    if (is_nbi)
+        shmem_ctx_quiet(to_ctx(ctx));
     Py_END_ALLOW_THREADS;
     Py_RETURN_NONE;
 }
 
 enum how {
-    HOW_ALL,
-    HOW_ANY,
-    HOW_SOME,
-    HOW_TEST,
+    HOW_WAIT_ALL,
+    HOW_WAIT_ANY,
+    HOW_WAIT_SOME,
+    HOW_TEST_ALL,
+    HOW_TEST_ANY,
+    HOW_TEST_SOME,
+    HOW_COUNT,
+};
+
+static const char *const how_names[HOW_COUNT] = {
+    [HOW_WAIT_ALL] = "wait_all", [HOW_WAIT_ANY] = "wait_any", [HOW_WAIT_SOME] = "wait_some",
+    [HOW_TEST_ALL] = "test_all", [HOW_TEST_ANY] = "test_any", [HOW_TEST_SOME] = "test_some",
+};
+
+/* What is waited for: object i with values[i], unless status[i] is not 0. */
+struct awaited {
+    void *objects;
+    const void *values;
+    const int *status;
+    size_t *indices;
+    size_t count;
+    int cmp;
 };
 
 /* Returns the index, the number of indices, or whether all hold. */
-typedef size_t wait_function(enum how how, void *objects, size_t count, size_t *indices, int cmp, const void *value);
+typedef size_t wait_function(enum how how, const struct awaited *awaited);
 
 #define X(NAME, TYPE)                                                                                                  \
-    static size_t wait_##NAME(enum how how, void *objects, size_t count, size_t *indices, int cmp, const void *value)  \
+    static size_t wait_##NAME(enum how how, const struct awaited *a)                                                   \
     {                                                                                                                  \
-        TYPE wanted = *(const TYPE *)value;                                                                            \
-        if (how == HOW_ANY)                                                                                            \
-            return shmem_##NAME##_wait_until_any(objects, count, NULL, cmp, wanted);                                   \
-        if (how == HOW_SOME)                                                                                           \
-            return shmem_##NAME##_wait_until_some(objects, count, indices, NULL, cmp, wanted);                         \
-        if (how == HOW_TEST)                                                                                           \
-            return (size_t)shmem_##NAME##_test_all(objects, count, NULL, cmp, wanted);                                 \
-        shmem_##NAME##_wait_until_all(objects, count, NULL, cmp, wanted);                                              \
-        return 0;                                                                                                      \
+        TYPE *objects = a->objects;                                                                                    \
+        const TYPE *values = a->values;                                                                                \
+        if (how == HOW_WAIT_ANY)                                                                                       \
+            return shmem_##NAME##_wait_until_any_vector(objects, a->count, a->status, a->cmp, values);                 \
+        if (how == HOW_WAIT_SOME)                                                                                      \
+            return shmem_##NAME##_wait_until_some_vector(objects, a->count, a->indices, a->status, a->cmp, values);    \
+        if (how == HOW_TEST_ALL)                                                                                       \
+            return (size_t)shmem_##NAME##_test_all_vector(objects, a->count, a->status, a->cmp, values);               \
+        if (how == HOW_TEST_ANY)                                                                                       \
+            return shmem_##NAME##_test_any_vector(objects, a->count, a->status, a->cmp, values);                       \
+        if (how == HOW_TEST_SOME)                                                                                      \
+            return shmem_##NAME##_test_some_vector(objects, a->count, a->indices, a->status, a->cmp, values);          \
+        shmem_##NAME##_wait_until_all_vector(objects, a->count, a->status, a->cmp, values);                            \
+        return 1;                                                                                                      \
     }
 X(short, int16_t)
 X(ushort, uint16_t)
@@ -225,32 +260,51 @@ static PyObject *list_of(const size_t *indices, size_t count)
     return list;
 }
 
+static int find_how(const char *name)
+{
+    for (int how = 0; how < HOW_COUNT; how++)
+        if (strcmp(how_names[how], name) == 0)
+            return how;
+    PyErr_Format(PyExc_ValueError, "there is no way to wait named %s", name);
+    return -1;
+}
+
+static PyObject *waited(enum how how, const struct awaited *awaited, size_t found)
+{
+    if (how == HOW_WAIT_SOME || how == HOW_TEST_SOME)
+        return list_of(awaited->indices, found);
+    if (how == HOW_WAIT_ALL || how == HOW_TEST_ALL)
+        return PyBool_FromLong((long)found);
+    if (found == SIZE_MAX)
+        Py_RETURN_NONE;
+    return PyLong_FromSize_t(found);
+}
+
 PyObject *core_wait(PyObject *module, PyObject *arguments)
 {
     const char *how_name, *type;
-    unsigned long long objects, value;
+    unsigned long long objects, values, status;
     Py_ssize_t count;
-    int cmp;
+    struct awaited awaited;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "ssKniK", &how_name, &type, &objects, &count, &cmp, &value))
+    if (!PyArg_ParseTuple(arguments, "ssKniKK", &how_name, &type, &objects, &count, &awaited.cmp, &values, &status))
         return NULL;
     wait_function *wait = find_wait(type);
-    if (!wait)
+    int how = wait ? find_how(how_name) : -1;
+    if (how < 0)
         return NULL;
-    enum how how = strcmp(how_name, "any") == 0    ? HOW_ANY
-                   : strcmp(how_name, "some") == 0 ? HOW_SOME
-                   : strcmp(how_name, "test") == 0 ? HOW_TEST
-                                                   : HOW_ALL;
-    size_t *indices = how == HOW_SOME ? calloc((size_t)count + 1, sizeof *indices) : NULL, found;
-    if (how == HOW_SOME && !indices)
+    awaited.objects = at(objects);
+    awaited.values = at(values);
+    awaited.status = at(status);
+    awaited.count = (size_t)count;
+    awaited.indices = calloc((size_t)count + 1, sizeof *awaited.indices);
+    if (!awaited.indices)
         return PyErr_NoMemory();
+    size_t found;
     Py_BEGIN_ALLOW_THREADS;
-    found = wait(how, at(objects), (size_t)count, indices, cmp, at(value));
+    found = wait((enum how)how, &awaited);
     Py_END_ALLOW_THREADS;
-    PyObject *result = how == HOW_SOME   ? list_of(indices, found)
-                       : how == HOW_ANY  ? PyLong_FromSize_t(found)
-                       : how == HOW_TEST ? PyBool_FromLong((long)found)
-                                         : Py_BuildValue("");
-    free(indices);
+    PyObject *result = waited((enum how)how, &awaited, found);
+    free(awaited.indices);
     return result;
 }

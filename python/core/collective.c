@@ -128,6 +128,27 @@ PyObject *core_alltoall(PyObject *module, PyObject *arguments)
     return call(shmem_alltoallmem, arguments, "shmem_alltoallmem");
 }
 
+PyObject *core_alltoalls(PyObject *module, PyObject *arguments)
+{
+    unsigned long long team, dest, source;
+    Py_ssize_t to, from, count;
+    int itemsize, status = -1;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "KKKnnni", &team, &dest, &source, &to, &from, &count, &itemsize))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    if (itemsize == 1)
+        status = shmem_uint8_alltoalls(to_team(team), at(dest), at(source), to, from, (size_t)count);
+    else if (itemsize == 2)
+        status = shmem_uint16_alltoalls(to_team(team), at(dest), at(source), to, from, (size_t)count);
+    else if (itemsize == 4)
+        status = shmem_uint32_alltoalls(to_team(team), at(dest), at(source), to, from, (size_t)count);
+    else if (itemsize == 8)
+        status = shmem_uint64_alltoalls(to_team(team), at(dest), at(source), to, from, (size_t)count);
+    Py_END_ALLOW_THREADS;
+    return result_of(status, "shmem_alltoalls");
+}
+
 PyObject *core_broadcast(PyObject *module, PyObject *arguments)
 {
     unsigned long long team, dest, source;

@@ -50,19 +50,26 @@ PyObject *core_scatter(PyObject *module, PyObject *arguments);
 /* put_signal(is_nbi, ctx, pe, dest, source, bytes, signal, value, sig_op); signal(ctx, pe, signal, value, sig_op). */
 PyObject *core_put_signal(PyObject *module, PyObject *arguments);
 PyObject *core_signal(PyObject *module, PyObject *arguments);
+/* signal_fetch(signal) of this PE. */
+PyObject *core_signal_fetch(PyObject *module, PyObject *arguments);
 
 /* atomic(op, type, ctx, pe, base, offsets, count, values, conds, fetched): one atomic on each of `count` elements.
- * wait(how, type, address, count, cmp, value): how is "all" (None), "any" (an index), "some" (a list of indices) or
- * "test" (a bool). The types are names of the specification: "int64". */
+ * The old values of several elements travel at once, and a quiet completes them.
+ * wait(how, type, address, count, cmp, values, status): how is "wait_all" or "test_all" (a bool), "wait_any" or
+ * "test_any" (an index, None if no element holds), "wait_some" or "test_some" (a list of indices). values: one an
+ * element; status: ints, the elements where it is not 0 do not count, or NULL. The types are names of the
+ * specification: "int64". */
 PyObject *core_atomic(PyObject *module, PyObject *arguments);
 PyObject *core_wait(PyObject *module, PyObject *arguments);
 
-/* reduce(op, type, team, dest, source, count), fcollect, collect, alltoall(team, dest, source, bytes) and
- * broadcast(team, dest, source, bytes, root). RuntimeError if the library returns that it failed. */
+/* reduce(op, type, team, dest, source, count); fcollect, collect, alltoall(team, dest, source, bytes); alltoalls(team,
+ * dest, source, dst, sst, count, itemsize), in items of 1, 2, 4 or 8 bytes; broadcast(team, dest, source, bytes, root).
+ * RuntimeError if the library returns that it failed. */
 PyObject *core_reduce(PyObject *module, PyObject *arguments);
 PyObject *core_fcollect(PyObject *module, PyObject *arguments);
 PyObject *core_collect(PyObject *module, PyObject *arguments);
 PyObject *core_alltoall(PyObject *module, PyObject *arguments);
+PyObject *core_alltoalls(PyObject *module, PyObject *arguments);
 PyObject *core_broadcast(PyObject *module, PyObject *arguments);
 
 #endif

@@ -117,14 +117,15 @@ static PyObject *memory(PyObject *module, PyObject *arguments)
     return PyMemoryView_FromMemory(at(address), bytes, WRITABLE);
 }
 
+/* ptr(address, pe, team) */
 static PyObject *ptr(PyObject *module, PyObject *arguments)
 {
-    unsigned long long address;
+    unsigned long long address, team;
     int pe;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "Ki", &address, &pe))
+    if (!PyArg_ParseTuple(arguments, "KiK", &address, &pe, &team))
         return NULL;
-    return PyLong_FromVoidPtr(shmem_ptr(at(address), pe));
+    return PyLong_FromVoidPtr(shmem_team_ptr(to_team(team), at(address), pe));
 }
 
 static PyObject *team_my_pe(PyObject *module, PyObject *arguments)
@@ -164,6 +165,23 @@ static PyObject *team_split(PyObject *module, PyObject *arguments)
     Py_END_ALLOW_THREADS;
     (void)status; /* a PE outside gets the invalid team and a status that is not 0 */
     return PyLong_FromUnsignedLongLong((uintptr_t)team);
+}
+
+/* team_split_2d(parent, xrange): (team along x, team along y). */
+static PyObject *team_split_2d(PyObject *module, PyObject *arguments)
+{
+    unsigned long long parent;
+    int xrange, status;
+    shmem_team_t x = SHMEM_TEAM_INVALID, y = SHMEM_TEAM_INVALID;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "Ki", &parent, &xrange))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    status = shmem_team_split_2d(to_team(parent), xrange, NULL, 0, &x, NULL, 0, &y);
+    Py_END_ALLOW_THREADS;
+    if (status != 0)
+        return PyErr_Format(PyExc_RuntimeError, "shmem_team_split_2d returned %d", status);
+    return Py_BuildValue("KK", (unsigned long long)(uintptr_t)x, (unsigned long long)(uintptr_t)y);
 }
 
 static PyObject *team_destroy(PyObject *module, PyObject *arguments)
@@ -221,6 +239,20 @@ static PyObject *ctx_quiet(PyObject *module, PyObject *arguments)
         return NULL;
     Py_BEGIN_ALLOW_THREADS;
     shmem_ctx_quiet(to_ctx(ctx));
+    Py_END_ALLOW_THREADS;
+    Py_RETURN_NONE;
+}
+
+/* ctx_pe_quiet(ctx, address of ints, count) */
+static PyObject *ctx_pe_quiet(PyObject *module, PyObject *arguments)
+{
+    unsigned long long ctx, pes;
+    Py_ssize_t count;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "KKn", &ctx, &pes, &count))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    shmem_ctx_pe_quiet(to_ctx(ctx), at(pes), (size_t)count);
     Py_END_ALLOW_THREADS;
     Py_RETURN_NONE;
 }
@@ -287,6 +319,8 @@ static int add_constants(PyObject *module)
         {"CMP_GE", SHMEM_CMP_GE},
         {"CMP_LT", SHMEM_CMP_LT},
         {"CMP_LE", SHMEM_CMP_LE},
+        {"MAJOR_VERSION", SHMEM_MAJOR_VERSION},
+        {"MINOR_VERSION", SHMEM_MINOR_VERSION},
         {"SIGNAL_SET", SHMEM_SIGNAL_SET},
         {"SIGNAL_ADD", SHMEM_SIGNAL_ADD},
         {"PRIVATE", SHMEM_CTX_PRIVATE},
@@ -318,11 +352,13 @@ PyMODINIT_FUNC PyInit__core(void)
         {"team_n_pes", team_n_pes, METH_VARARGS, NULL},
         {"team_translate", team_translate, METH_VARARGS, NULL},
         {"team_split", team_split, METH_VARARGS, NULL},
+        {"team_split_2d", team_split_2d, METH_VARARGS, NULL},
         {"team_destroy", team_destroy, METH_VARARGS, NULL},
         {"team_sync", team_sync, METH_VARARGS, NULL},
         {"ctx_create", ctx_create, METH_VARARGS, NULL},
         {"ctx_destroy", ctx_destroy, METH_VARARGS, NULL},
         {"ctx_quiet", ctx_quiet, METH_VARARGS, NULL},
+        {"ctx_pe_quiet", ctx_pe_quiet, METH_VARARGS, NULL},
         {"ctx_fence", ctx_fence, METH_VARARGS, NULL},
         {"barrier_all", barrier_all, METH_NOARGS, NULL},
         {"set_lock", set_lock, METH_VARARGS, NULL},
@@ -332,12 +368,14 @@ PyMODINIT_FUNC PyInit__core(void)
         {"scatter", core_scatter, METH_VARARGS, NULL},
         {"put_signal", core_put_signal, METH_VARARGS, NULL},
         {"signal", core_signal, METH_VARARGS, NULL},
+        {"signal_fetch", core_signal_fetch, METH_VARARGS, NULL},
         {"atomic", core_atomic, METH_VARARGS, NULL},
         {"wait", core_wait, METH_VARARGS, NULL},
         {"reduce", core_reduce, METH_VARARGS, NULL},
         {"fcollect", core_fcollect, METH_VARARGS, NULL},
         {"collect", core_collect, METH_VARARGS, NULL},
         {"alltoall", core_alltoall, METH_VARARGS, NULL},
+        {"alltoalls", core_alltoalls, METH_VARARGS, NULL},
         {"broadcast", core_broadcast, METH_VARARGS, NULL},
         {NULL, NULL, 0, NULL},
     };

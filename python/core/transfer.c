@@ -182,3 +182,11 @@ PyObject *core_signal(PyObject *module, PyObject *arguments)
         shmem_ctx_signal_set(to_ctx(ctx), at(signal), value, pe);
     Py_RETURN_NONE;
 }
+
+PyObject *core_signal_fetch(PyObject *module, PyObject *arguments)
+{
+    unsigned long long signal;
+    (void)module;
+    return PyArg_ParseTuple(arguments, "K", &signal) ? PyLong_FromUnsignedLongLong(shmem_signal_fetch(at(signal)))
+                                                     : NULL;
+}

@@ -11,8 +11,8 @@
 Started by `python -m quoit.run -n 4 program.py`, or by quoit.run(function, pes=4) from a script or notebook. docs/python.md
 is the tutorial.
 
-Names: my_pe, n_pes, barrier, quiet, fence, init, finalize, global_exit; zeros, empty, full, array, asarray, is_symmetric;
-sum, prod, min, max, all, any, bitwise_and, bitwise_or, bitwise_xor, cumsum, broadcast, allgather, alltoall, concatenate;
+Names: my_pe, n_pes, barrier, sync, quiet, fence, init, is_initialized, finalize, global_exit, info, __version__; zeros, empty,
+full, array, asarray, is_symmetric; sum, prod, min, max, all, any, bitwise_and, bitwise_or, bitwise_xor, cumsum, broadcast, allgather, alltoall, concatenate;
 world, shared, Team, Context, Future; signal, Lock; run, RunError. quoit.dsm: arrays on shared pages."""
 import importlib
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from ._array import array, asarray, empty, full, is_symmetric, ndarray, zeros
     from ._collective import (all, allgather, alltoall, any, bitwise_and, bitwise_or, bitwise_xor, broadcast, concatenate, cumsum,
                               max, min, prod, sum)
-    from ._job import (Context, Future, Team, barrier, fence, finalize, global_exit, init, my_pe, n_pes, quiet, shared, world)
+    from ._job import (Context, Future, Info, Team, barrier, fence, finalize, global_exit, info, init, is_initialized, my_pe, n_pes,
+                       quiet, shared, sync, world)
     from ._launch import RunError, run
     from ._magic import load_ipython_extension
     from ._remote import Remote
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "_array": "array asarray empty full is_symmetric ndarray zeros",
     "_collective": "all allgather alltoall any bitwise_and bitwise_or bitwise_xor broadcast concatenate cumsum max min prod sum",
-    "_job": "Context Future Team barrier fence finalize global_exit init my_pe n_pes quiet shared world",
+    "_job": "Context Future Info Team barrier fence finalize global_exit info init is_initialized my_pe n_pes quiet shared sync world",
     "_launch": "RunError run",
     "_magic": "load_ipython_extension",
     "_remote": "Remote",
@@ -45,6 +46,8 @@ def __getattr__(name: str) -> Any:
     """Names are imported when they are used: a program that only calls run() does not load numpy or the library."""
     if name in _SUBMODULES:
         return importlib.import_module(f"quoit.{name}")
+    if name == "__version__":
+        return importlib.import_module("quoit._job").info().version
     if name not in _PLACES:
         raise AttributeError(f"module 'quoit' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"quoit.{_PLACES[name]}"), name)

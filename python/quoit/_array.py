@@ -8,8 +8,8 @@ from typing import Any, Optional, Union
 import numpy as np
 
 from . import _core
-from ._job import Block, Context, job, pe_of
-from ._remote import Remote, address_of, convert
+from ._job import Block, Context, Team, job, pe_of
+from ._remote import Remote, address_of, convert, fit
 
 COMPARISONS = {"==": _core.CMP_EQ, "!=": _core.CMP_NE, ">": _core.CMP_GT, ">=": _core.CMP_GE, "<": _core.CMP_LT,
                "<=": _core.CMP_LE}
@@ -93,12 +93,13 @@ class ndarray(Placed):
         number = pe_of(pe, context.team.n_pes, "the context's team")
         return Remote(self._block(), self.view(np.ndarray), number, context)
 
-    def local(self, pe: int) -> Optional[np.ndarray]:
-        """The memory of this array on PE `pe` as a numpy array, for plain loads and stores; None if that PE is on another host.
-        shmem_ptr."""
+    def local(self, pe: int, team: Optional[Team] = None) -> Optional[np.ndarray]:
+        """The memory of this array on PE `pe` of the team (of all PEs, unless given) as a numpy array, for plain loads and stores;
+        None if that PE is on another host. shmem_ptr, shmem_team_ptr."""
         base = address_of(self)
         low = self._block()
-        found = _core.ptr(low.address, pe_of(pe, job.world.n_pes, "the job"))
+        of = (team if team is not None else job.world)._alive()
+        found = _core.ptr(low.address, pe_of(pe, of.n_pes, "the job" if team is None else "the team"), of._handle)
         if not found:
             return None
         whole = np.frombuffer(_core.memory(found, max(low.bytes, 1)), np.uint8)
@@ -114,7 +115,7 @@ class ndarray(Placed):
     def _is_placed(self) -> bool:
         return job.state == "running" and _is_symmetric(self)
 
-    def _wait(self, how: str, comparison: str, value: Any) -> Any:
+    def _wait(self, how: str, comparison: str, value: Any, skip: Any) -> Any:
         self._block()
         if comparison not in COMPARISONS:
             raise ValueError(f"comparison is {comparison!r}, but must be one of {', '.join(COMPARISONS)}")
@@ -123,31 +124,58 @@ class ndarray(Placed):
             raise TypeError(f"waits for integers of 2, 4 and 8 bytes, but the array has dtype {self.dtype}")
         if not self.flags.c_contiguous:
             raise ValueError("waits for contiguous elements, but this view has gaps")
-        wanted = np.zeros(1, self.dtype)
-        wanted[...] = convert(value, self.dtype)
-        return _core.wait(how, name, address_of(self), self.size, COMPARISONS[comparison], address_of(wanted))
+        wanted = np.array(fit(convert(value, self.dtype), self.shape), order="C")
+        status = 0
+        if skip is not None:
+            found = np.asarray(skip)
+            if found.dtype != bool or found.shape != self.shape:
+                raise ValueError(f"skip is {found.dtype} {found.shape}, but must be bool {self.shape}: an element for each of the array")
+            skipped = np.ascontiguousarray(found, np.intc)
+            status = address_of(skipped)
+        if how in ("wait_any", "wait_some") and (self.size == 0 or skip is not None and found.all()):
+            raise ValueError("there is no element to wait for: the array has none, or all are skipped")
+        return _core.wait(how, name, address_of(self), self.size, COMPARISONS[comparison], address_of(wanted), status)
 
-    def wait(self, comparison: str, value: Any) -> None:
+    def wait(self, comparison: str, value: Any, skip: Any = None) -> None:
         """Returns when `element COMPARISON value` holds for all elements of this PE's array: a.wait(">=", 1), or one of them:
-        a[i:i+1].wait("==", 0). Integers of 2, 4 and 8 bytes. shmem_wait_until_all, shmem_signal_wait_until."""
-        self._wait("all", comparison, value)
+        a[i:i+1].wait("==", 0). Integers of 2, 4 and 8 bytes. value: one for all, or an array of one for each element; skip: a
+        boolean array, True for the elements that do not count. Errors: TypeError, ValueError, OverflowError for what is not
+        allowed. shmem_wait_until, shmem_wait_until_all, shmem_wait_until_all_vector, shmem_signal_wait_until."""
+        self._wait("wait_all", comparison, value, skip)
 
-    def wait_any(self, comparison: str, value: Any) -> int:
-        """Returns the index, in the flattened array, of an element for which it holds, when there is one.
-        shmem_wait_until_any."""
-        if self.size == 0:
-            raise ValueError("an array without elements has none to wait for")
-        return self._wait("any", comparison, value)
+    def wait_any(self, comparison: str, value: Any, skip: Any = None) -> int:
+        """Returns the index, in the flattened array, of an element for which it holds, when there is one. value and skip as for
+        wait; ValueError if no element counts. shmem_wait_until_any, shmem_wait_until_any_vector."""
+        return self._wait("wait_any", comparison, value, skip)
 
-    def wait_some(self, comparison: str, value: Any) -> list[int]:
-        """As wait_any, but all such indices that it finds, at least one. shmem_wait_until_some."""
-        if self.size == 0:
-            raise ValueError("an array without elements has none to wait for")
-        return self._wait("some", comparison, value)
+    def wait_some(self, comparison: str, value: Any, skip: Any = None) -> list[int]:
+        """As wait_any, but all such indices that it finds, at least one. shmem_wait_until_some, shmem_wait_until_some_vector."""
+        return self._wait("wait_some", comparison, value, skip)
 
-    def test(self, comparison: str, value: Any) -> bool:
-        """Whether it holds for all elements now. shmem_test_all."""
-        return self._wait("test", comparison, value)
+    def test(self, comparison: str, value: Any, skip: Any = None) -> bool:
+        """Whether it holds for all elements now. shmem_test, shmem_test_all, shmem_test_all_vector."""
+        return self._wait("test_all", comparison, value, skip)
+
+    def test_any(self, comparison: str, value: Any, skip: Any = None) -> Optional[int]:
+        """The index of an element for which it holds now; None if there is none. shmem_test_any, shmem_test_any_vector."""
+        return self._wait("test_any", comparison, value, skip)
+
+    def test_some(self, comparison: str, value: Any, skip: Any = None) -> list[int]:
+        """The indices of the elements for which it holds now. shmem_test_some, shmem_test_some_vector."""
+        return self._wait("test_some", comparison, value, skip)
+
+    def signal_fetch(self) -> int:
+        """The value of this PE's signal, which is an array of one uint64, read atomically. TypeError for other arrays.
+        shmem_signal_fetch."""
+        return _core.signal_fetch(signal_word(self))
+
+
+def signal_word(signal: Any) -> int:
+    """The address of a signal."""
+    if not isinstance(signal, ndarray) or signal.dtype != np.uint64 or signal.size != 1:
+        raise TypeError("a signal is one element of a symmetric array of uint64: quoit.signal(), or s[i:i+1]")
+    signal._block()
+    return address_of(signal)
 
 
 def _make(made: list, layout: np.ndarray, block: Block, pe: Any) -> Remote:

@@ -39,16 +39,22 @@ class Call:
         """`out`, or a new array. It may be the source itself only where each element depends on the same one of the source."""
         if out is None:
             return np.empty(shape, self.source.dtype)
+        is_source = may_be_source and isinstance(out, np.ndarray) and address_of(out) == address_of(self.source)
+        self.check(out, shape, None if is_source else self.source)
+        if not out.flags.c_contiguous:
+            raise ValueError("out must be contiguous")
+        return out
+
+    def check(self, out: Any, shape: tuple, read: Optional[np.ndarray]) -> None:
+        """Refuses an `out` that is not writable, has not this shape and the source's dtype, or overlaps the array `read`."""
         if not isinstance(out, np.ndarray):
             raise TypeError(f"out is of type {type(out).__name__}, but must be an array")
         if out.shape != shape or out.dtype != self.source.dtype:
             raise ValueError(f"out is {out.dtype} {out.shape}, but the result of {self.name} is {self.source.dtype} {shape}")
-        if not (out.flags.c_contiguous and out.flags.writeable):
-            raise ValueError("out must be contiguous and writable")
-        is_source = may_be_source and address_of(out) == address_of(self.source)
-        if np.may_share_memory(out, self.source) and not is_source:
+        if not out.flags.writeable:
+            raise ValueError("out must be writable")
+        if read is not None and np.shares_memory(out, read):
             raise ValueError(f"out overlaps the array that {self.name} reads")
-        return out
 
     def pieces(self, count: int, item_bytes: int, most: int, is_direct: bool) -> Any:
         """(first, number) of each piece; everything at once where no workspace is needed. PEs join before each further piece, as
@@ -123,3 +129,13 @@ def exchange(call: Call, result: np.ndarray, routine: Callable, block: int, has_
             at = call.place(source, first, count)
         routine(call.team._handle, job.work.dest_at, at, count)
         to[:, first:first + count] = job.work.dest[:pes * count].reshape(pes, count)
+
+
+def strides_of(source: np.ndarray, out: np.ndarray) -> Optional[tuple[int, int]]:
+    """The strides of `out` and `source` in elements, if both are what shmem_alltoalls takes."""
+    if source.ndim != 1 or source.itemsize not in (1, 2, 4, 8) or not (is_symmetric(source) and is_symmetric(out)):
+        return None
+    strides = out.strides[0], source.strides[0]
+    if any(stride <= 0 or stride % source.itemsize for stride in strides):
+        return None
+    return strides[0] // source.itemsize, strides[1] // source.itemsize

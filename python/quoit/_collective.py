@@ -14,7 +14,7 @@ from typing import Any, Optional
 import numpy as np
 
 from . import _core
-from ._call import INTEGERS, ORDERED, Call, bytes_of, exchange, given, reduce
+from ._call import INTEGERS, ORDERED, Call, bytes_of, exchange, given, reduce, strides_of
 from ._job import Team, job, pe_of
 from ._remote import address_of
 
@@ -47,17 +47,17 @@ def min(values: Any, out: Optional[np.ndarray] = None, team: Optional[Team] = No
 
 
 def bitwise_and(values: Any, out: Optional[np.ndarray] = None, team: Optional[Team] = None) -> Any:
-    """Bit by bit over the PEs, as bitwise_or and bitwise_xor. shmem_and_reduce."""
+    """Bit by bit over the PEs, of bool and integers. shmem_and_reduce."""
     return reduce("bitwise_and", "and_reduce", values, out, team, INTEGERS)
 
 
 def bitwise_or(values: Any, out: Optional[np.ndarray] = None, team: Optional[Team] = None) -> Any:
-    """shmem_or_reduce."""
+    """Bit by bit over the PEs, of bool and integers. shmem_or_reduce."""
     return reduce("bitwise_or", "or_reduce", values, out, team, INTEGERS)
 
 
 def bitwise_xor(values: Any, out: Optional[np.ndarray] = None, team: Optional[Team] = None) -> Any:
-    """shmem_xor_reduce."""
+    """Bit by bit over the PEs, of bool and integers. shmem_xor_reduce."""
     return reduce("bitwise_xor", "xor_reduce", values, out, team, INTEGERS)
 
 
@@ -105,17 +105,39 @@ def allgather(values: Any, out: Optional[np.ndarray] = None, team: Optional[Team
     return result
 
 
-def alltoall(values: Any, out: Optional[np.ndarray] = None, team: Optional[Team] = None) -> np.ndarray:
-    """values[k] goes to PE k, and row k of the result came from PE k. The first axis has the length of the team, or a multiple:
-    then blocks of rows. shmem_alltoall."""
-    call = Call("alltoall", values, team)
-    shape, pes = call.source.shape, call.team.n_pes
-    if not shape or shape[0] % pes:
-        raise ValueError(f"alltoall takes a first axis of a multiple of {pes}, the PEs of the team, "
-                         f"but the array has shape {shape}")
-    result = call.result(out, shape)
+def alltoall(values: Any, out: Optional[np.ndarray] = None, team: Optional[Team] = None, axis: int = 0) -> np.ndarray:
+    """values[k] goes to PE k, and row k of the result came from PE k. The axis has the length of the team, or a multiple: then
+    blocks of rows; axis=1: columns, and so on. `out` may have gaps, such as a[::2].
+
+    Arrays of one dimension that are symmetric and strided, out too, with items of 1, 2, 4 or 8 bytes and one stride each, are
+    not copied. ValueError: the axis has another length. shmem_alltoall, shmem_alltoalls."""
+    found = np.asanyarray(values)
+    if not found.ndim:
+        raise ValueError("alltoall takes arrays of one dimension or more, but this is a number")
+    shape, pes = found.shape, (team if team is not None else job.need().world)._alive().n_pes
+    axis = range(found.ndim)[axis] if -found.ndim <= axis < found.ndim else axis
+    if axis not in range(found.ndim) or shape[axis] % pes:
+        raise ValueError(f"alltoall takes an axis of a multiple of {pes}, the PEs of the team, but the array has shape {shape}, "
+                         f"and axis is {axis}")
+    rows = np.moveaxis(found, axis, 0)
+    call = Call("alltoall", rows, team)
+    if out is not None:
+        call.check(out, shape, found)
+        strides = strides_of(found, out)
+        if strides and strides != (1, 1):
+            call.extra = f" in place, {strides}"
+            call.agree()
+            _core.alltoalls(call.team._handle, address_of(out), address_of(found), *strides, len(found) // pes, found.itemsize)
+            return out
+    to = np.moveaxis(out, axis, 0) if out is not None else None
+    is_out = to is not None and to.flags.c_contiguous
+    result = to if is_out else np.empty(rows.shape, found.dtype)
     exchange(call, result, _core.alltoall, call.source.nbytes // pes, True)
-    return result
+    if out is None:
+        return np.moveaxis(result, 0, axis)
+    if not is_out:
+        to[...] = result
+    return out
 
 
 def concatenate(values: Any, team: Optional[Team] = None) -> np.ndarray:

@@ -9,7 +9,7 @@ import operator
 import os
 import sys
 import zlib
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 
@@ -202,11 +202,12 @@ def agree(team: "Team", call: str) -> None:
 
 class Team:
     """A set of PEs, numbered from 0, that takes part in collectives (specification 9.4). A context manager: the team is
-    destroyed at the end of the with statement. False in a condition on the PEs outside of it."""
+    destroyed at the end of the with statement. False in a condition on the PEs outside of it.
+
+    my_pe: this PE's number in the team, -1 outside of it; n_pes: the number of its PEs. shmem_team_my_pe, shmem_team_n_pes."""
 
     def __init__(self, handle: int) -> None:
         self._handle = handle
-        #: This PE's number in the team, -1 outside of it; the number of its PEs.
         self.my_pe: int = _core.team_my_pe(handle)
         self.n_pes: int = max(_core.team_n_pes(handle), 0)
 
@@ -242,6 +243,17 @@ class Team:
             raise ValueError(f"size is {size}, but from PE {start} in steps of {stride} there are 1..{most} PEs")
         agree(self, f"split(start={start}, stride={stride}, size={size})")
         return Team(_core.team_split(self._handle, start, stride, size))
+
+    def split_2d(self, xrange: int) -> tuple["Team", "Team"]:
+        """This PE's teams along x and along y, where the PEs of this team lie in rows of `xrange`: PE i in row i // xrange and
+        column i % xrange. Collective over this team. ValueError: xrange is not 1..n_pes. shmem_team_split_2d."""
+        self._alive()
+        xrange = operator.index(xrange)
+        if not 1 <= xrange <= self.n_pes:
+            raise ValueError(f"xrange is {xrange}, but the team has 1..{self.n_pes} PEs for a row")
+        agree(self, f"split_2d(xrange={xrange})")
+        x, y = _core.team_split_2d(self._handle, xrange)
+        return Team(x), Team(y)
 
     def translate(self, pe: int, to: Optional["Team"] = None) -> int:
         """The number in `to` (all PEs, unless given) of PE `pe` of this team; -1 if it is not in it. Local.
@@ -290,7 +302,8 @@ class Context:
     operations, at the end of the with statement.
 
     options: "private" (used by the thread that made it), "serialized" (by one thread at a time), "nostore" (no fence is needed).
-    team: the PE numbers of on() are those of this team; all PEs unless given."""
+    team: the PE numbers of on() are those of this team; all PEs unless given. Errors: ValueError for another option,
+    RuntimeError if no context is left. shmem_ctx_create, shmem_team_create_ctx."""
     _names = {"private": _core.PRIVATE, "serialized": _core.SERIALIZED, "nostore": _core.NOSTORE}
 
     def __init__(self, *options: str, team: Optional[Team] = None) -> None:
@@ -348,10 +361,17 @@ class Context:
         """`array` on PE `pe` of the context's team, through this context: as array.on(pe) otherwise."""
         return array._remote(pe, self)
 
-    def quiet(self) -> None:
-        """Returns when all operations of the context are complete. shmem_ctx_quiet."""
-        _core.ctx_quiet(self._alive())
-        self._completed()
+    def quiet(self, pes: Any = None) -> None:
+        """Returns when all operations of the context are complete; or those to `pes` alone, a PE or several of the context's team.
+        Futures are done after one of all PEs. ValueError: no such PE. shmem_ctx_quiet, shmem_ctx_pe_quiet."""
+        handle = self._alive()
+        if pes is None:
+            _core.ctx_quiet(handle)
+            self._completed()
+            return
+        listed = pes if isinstance(pes, (list, tuple, range, np.ndarray)) else [pes]
+        numbers = np.array([pe_of(pe, self.team.n_pes, "the context's team") for pe in listed], np.intc)
+        _core.ctx_pe_quiet(handle, numbers.__array_interface__["data"][0], numbers.size)
 
     def fence(self) -> None:
         """Puts, atomics and signals before it are delivered, on each PE, before those after it. shmem_ctx_fence."""
@@ -391,6 +411,25 @@ def finalize() -> None:
     _core.finalize()
 
 
+def is_initialized() -> bool:
+    """Whether this process is a PE now: from its first use of what needs that to finalize(). shmem_query_initialized."""
+    return job.state == "running"
+
+
+class Info(NamedTuple):
+    """What info() returns."""
+    #: Of the library, such as "0.9.0"; of the specification that it has: (major, minor).
+    version: str
+    specification: tuple[int, int]
+    #: The path of the shared library that this process uses.
+    library: str
+
+
+def info() -> Info:
+    """Versions, and the library's path; does not make this process a PE. shmem_info_get_version, shmem_info_get_name."""
+    return Info(_core.VENDOR.split()[-1], (_core.MAJOR_VERSION, _core.MINOR_VERSION), _core.library() or "")
+
+
 def my_pe() -> int:
     """This PE's number, 0..n_pes()-1. shmem_my_pe."""
     return job.need().world.my_pe
@@ -408,9 +447,15 @@ def barrier() -> None:
     job.default._completed()
 
 
-def quiet() -> None:
-    """Returns when all operations of the default context are complete. shmem_quiet."""
-    job.need().default.quiet()
+def sync() -> None:
+    """Returns when all PEs have called it; completes no operations, as barrier does. shmem_sync_all."""
+    job.need().world.sync()
+
+
+def quiet(pes: Any = None) -> None:
+    """Returns when all operations of the default context are complete; or those to `pes` alone, a PE or several. ValueError: no
+    such PE. shmem_quiet, shmem_pe_quiet."""
+    job.need().default.quiet(pes)
 
 
 def fence() -> None:

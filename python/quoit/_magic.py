@@ -61,5 +61,5 @@ def magic(line: str, cell: str, shell: Any) -> Optional[list]:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """%load_ext quoit"""
+    """%load_ext quoit: adds the cell magic %%quoit to the notebook or IPython shell."""
     shell.register_magic_function(lambda line, cell: magic(line, cell, shell), "cell", "quoit")

@@ -62,8 +62,9 @@ class Remote(_core.Remote):
 
     r[key] reads: a numpy scalar, or a new array. r[key] = value writes; it returns when `value` may be used again, and the data
     is delivered by the next quiet or barrier. Keys are those of numpy: integers, slices with any step, None, Ellipsis, index and
-    boolean arrays. A contiguous slice is one put or get, a strided one is one shmem_ibput or shmem_ibget for each of its
-    innermost dimensions; index arrays are an operation for each run of neighbouring elements.
+    boolean arrays. An element is one shmem_p or shmem_g, a contiguous slice one shmem_put or shmem_get, a strided one a
+    shmem_ibput or shmem_ibget for each of its innermost dimensions; index arrays are an operation for each run of neighbouring
+    elements.
 
     r[key] += value reads and then writes, and is not atomic: r.add(key, value) is.
 
@@ -84,10 +85,12 @@ class Remote(_core.Remote):
 
     @property
     def shape(self) -> tuple:
+        """Of the array, as numpy's."""
         return self._layout.shape
 
     @property
     def dtype(self) -> np.dtype:
+        """Of its elements, as numpy's."""
         return self._layout.dtype
 
     def __len__(self) -> int:
@@ -145,7 +148,7 @@ class Remote(_core.Remote):
         order = sorted(range(view.ndim), key=lambda axis: -abs(view.strides[axis]))
         return turned, order
 
-    def _put(self, key: Any, value: Any, is_nbi: bool = False) -> Optional[np.ndarray]:
+    def _put(self, key: Any, value: Any, is_nbi: bool = False) -> np.ndarray:
         """The private source that was written from."""
         self._alive()
         view = self._view(key)
@@ -220,12 +223,14 @@ class Remote(_core.Remote):
         found = np.empty(offsets.shape, dtype) if is_fetching else None
         _core.atomic(op, name, self._alive(), self.pe, address_of(self._layout), address_of(offsets), offsets.size, *operands,
                      address_of(found) if found is not None else 0)
+        if is_fetching and offsets.size > 1:  # ended by a quiet
+            self._context._completed()
         return found[()] if found is not None else None
 
     def fetch(self, key: Any) -> Any:
         """The element, read atomically. The key of this and of all atomics may select several elements, each an atomic of its
-        own; `value` is then broadcast, and old values come in that shape. Integers and floats of 4 and 8 bytes.
-        shmem_atomic_fetch."""
+        own; `value` is then broadcast, and old values come in that shape, fetched together and completed by a quiet. Integers and floats of 4 and 8 bytes.
+        TypeError for other dtypes, IndexError for a key outside. shmem_atomic_fetch, shmem_atomic_fetch_nbi."""
         return self._atomic("fetch", key, is_fetching=True)
 
     def set(self, key: Any, value: Any) -> None:
@@ -233,20 +238,20 @@ class Remote(_core.Remote):
         self._atomic("set", key, value)
 
     def swap(self, key: Any, value: Any) -> Any:
-        """Writes, and returns the old value. shmem_atomic_swap."""
+        """Writes, and returns the old value. shmem_atomic_swap, shmem_atomic_swap_nbi."""
         return self._atomic("swap", key, value, is_fetching=True)
 
     def compare_swap(self, key: Any, cond: Any, value: Any) -> Any:
-        """Writes `value` if the element is `cond`; returns the old value. Integers. shmem_atomic_compare_swap."""
+        """Writes `value` if the element is `cond`; returns the old value. Integers. shmem_atomic_compare_swap, shmem_atomic_compare_swap_nbi."""
         return self._atomic("compare_swap", key, value, cond, is_fetching=True)
 
     def add(self, key: Any, value: Any) -> None:
         """Adds. An element that an index array names twice is added to twice. Of floats: compare-swaps until it succeeds, so
-        a few times slower. shmem_atomic_add."""
+        a few times slower. shmem_atomic_add, which is shmem_atomic_inc for 1."""
         self._atomic("add", key, value)
 
     def fetch_add(self, key: Any, value: Any) -> Any:
-        """Adds, and returns the old value. shmem_atomic_fetch_add."""
+        """Adds, and returns the old value. shmem_atomic_fetch_add, shmem_atomic_fetch_add_nbi."""
         return self._atomic("fetch_add" if self.dtype.kind != "f" else "add", key, value, is_fetching=True)
 
     def bitwise_and(self, key: Any, value: Any) -> None:
@@ -254,45 +259,49 @@ class Remote(_core.Remote):
         self._atomic("bitwise_and", key, value)
 
     def bitwise_or(self, key: Any, value: Any) -> None:
-        """shmem_atomic_or."""
+        """Integers, as bitwise_and. shmem_atomic_or."""
         self._atomic("bitwise_or", key, value)
 
     def bitwise_xor(self, key: Any, value: Any) -> None:
-        """shmem_atomic_xor."""
+        """Integers, as bitwise_and. shmem_atomic_xor."""
         self._atomic("bitwise_xor", key, value)
 
     def fetch_and(self, key: Any, value: Any) -> Any:
-        """shmem_atomic_fetch_and; the old value."""
+        """Returns the old value; integers. shmem_atomic_fetch_and, shmem_atomic_fetch_and_nbi."""
         return self._atomic("fetch_bitwise_and", key, value, is_fetching=True)
 
     def fetch_or(self, key: Any, value: Any) -> Any:
-        """shmem_atomic_fetch_or; the old value."""
+        """Returns the old value; integers. shmem_atomic_fetch_or, shmem_atomic_fetch_or_nbi."""
         return self._atomic("fetch_bitwise_or", key, value, is_fetching=True)
 
     def fetch_xor(self, key: Any, value: Any) -> Any:
-        """shmem_atomic_fetch_xor; the old value."""
+        """Returns the old value; integers. shmem_atomic_fetch_xor, shmem_atomic_fetch_xor_nbi."""
         return self._atomic("fetch_bitwise_xor", key, value, is_fetching=True)
-
-    def _signal_word(self, signal: Any) -> int:
-        from ._array import ndarray
-        if not isinstance(signal, ndarray) or signal.dtype != np.uint64 or signal.size != 1:
-            raise TypeError("a signal is one element of a symmetric array of uint64: quoit.signal(), or s[i:i+1]")
-        signal._block()
-        return address_of(signal)
 
     def put_signal(self, key: Any, value: Any, signal: Any, amount: int = 1, op: str = "add") -> None:
         """As r[key] = value, then updates the signal on the same PE: op "add" adds `amount`, "set" stores it. A PE that sees the
         update, by signal.wait(), sees the data. `signal`: one element of a symmetric uint64 array. shmem_put_signal."""
-        word, handle = self._signal_word(signal), self._alive()
+        self._put_signal(key, value, signal, amount, op, False)
+
+    def put_signal_nbi(self, key: Any, value: Any, signal: Any, amount: int = 1, op: str = "add") -> Future:
+        """As put_signal, but returns at once; `value` must not change until the Future's result(), a quiet or a barrier.
+        shmem_put_signal_nbi."""
+        return self._context._keep(self._put_signal(key, value, signal, amount, op, True), None)
+
+    def _put_signal(self, key: Any, value: Any, signal: Any, amount: int, op: str, is_nbi: bool) -> np.ndarray:
+        """The private source that was written from."""
+        from ._array import signal_word  # which needs this module
+        word, handle = signal_word(signal), self._alive()
         update = _update(op)
         view = self._view(key)
         if view is not None and view.flags.c_contiguous:
             source = np.ascontiguousarray(fit(convert(value, view.dtype), view.shape))
-            _core.put_signal(False, handle, self.pe, address_of(view), address_of(source), source.nbytes, word, amount, update)
-            return
-        self._put(key, value)
+            _core.put_signal(is_nbi, handle, self.pe, address_of(view), address_of(source), source.nbytes, word, amount, update)
+            return source
+        source = self._put(key, value)
         self._context.fence()
         _core.signal(handle, self.pe, word, amount, update)
+        return source
 
     def signal(self, amount: int = 1, op: str = "add") -> None:
         """Updates this array, which is a signal, on the PE: s.on(pe).signal(). shmem_signal_add, shmem_signal_set."""

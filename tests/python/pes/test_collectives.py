@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Aim: collectives of the package quoit give what numpy gives for the arrays of all PEs. Method: data of every PE is made on every
 PE, and numpy's result compared byte by byte; from and to private and symmetric arrays, larger than the workspace, too."""
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -103,6 +105,37 @@ def test_strided_sources():
             same(quoit.allgather(part(a)), np.stack([part(each) for each in values]))
 
 
+@pytest.mark.parametrize("dtype", ["f8", "i1", "f4", "u2", "c16", "S3"], ids=str)
+def test_alltoall_of_strided_arrays(dtype):
+    count = 3 * PES
+    values = stack((2 * count,), dtype)
+    expected = np.concatenate([values[pe, 1::2][3 * ME:3 * ME + 3] for pe in range(PES)])
+    zero = np.zeros(3 * count, dtype)
+    for make in (symmetric, contextlib.nullcontext):
+        with make(values[ME]) as source, make(zero.copy()) as dest:
+            quoit.barrier()
+            out = dest[2::3]
+            assert quoit.alltoall(source[1::2], out=out) is out
+            same(out, expected)
+            assert (dest[::3] == zero[::3]).all() and (dest[1::3] == zero[1::3]).all()
+            same(quoit.alltoall(source[1::2]), expected)
+            quoit.barrier()
+    if PES > 1 and dtype == "f8":
+        with symmetric(values[ME]) as source, symmetric(zero) as dest:
+            refused(ValueError, r"in place, \(", quoit.alltoall, source[:count][::1 + ME % 2][:PES], dest[::2][:PES])
+
+
+def test_alltoall_along_an_axis():
+    values = stack((2, 3 * PES, 4), "f4")
+    expected = np.concatenate([values[pe, :, 3 * ME:3 * ME + 3] for pe in range(PES)], axis=1)
+    same(quoit.alltoall(values[ME], axis=1), expected)
+    same(quoit.alltoall(values[ME], axis=-2), expected)
+    out = np.zeros((4, 3 * PES, 2), "f4")
+    quoit.alltoall(values[ME], out.T, axis=1)
+    same(out.T, expected)
+    refused(ValueError, f"of a multiple of {PES}.* and axis is 3", quoit.alltoall, values[ME], None, None, 3)
+
+
 def test_wrong_calls_lose_nothing():
     refused(TypeError, "complex numbers, but the array has dtype float16", quoit.sum, np.float16(1))
     refused(TypeError, "bool and integers, but the array has dtype float64", quoit.bitwise_or, 1.0)
@@ -112,13 +145,14 @@ def test_wrong_calls_lose_nothing():
     refused(ValueError, "the team has", quoit.broadcast, 1, PES)
     refused(TypeError, "must be an array", quoit.sum, 1, [0])
     refused(ValueError, r"out is int64 \(3,\), but the result of sum is float64 \(2,\)", quoit.sum, np.zeros(2), np.zeros(3, int))
-    refused(ValueError, "contiguous and writable", quoit.sum, np.zeros(2), np.zeros(4)[::2])
+    refused(ValueError, "must be contiguous", quoit.sum, np.zeros(2), np.zeros(4)[::2])
     with symmetric(np.ones((PES, 4))) as a:
         refused(ValueError, "out overlaps", quoit.alltoall, a, a)
         refused(ValueError, "out overlaps", quoit.sum, a.reshape(-1)[1:], a.reshape(-1)[:-1])
         quoit.barrier()
         assert quoit.sum(a, out=a) is a and (a == PES).all()
-    refused(ValueError, "a multiple of", quoit.alltoall, np.zeros(PES * 2 + 1) if PES > 1 else 1.0)
+    refused(ValueError, "a multiple of", quoit.alltoall, np.zeros(PES * 2 + 1), None, None, 0 if PES > 1 else 1)
+    refused(ValueError, "this is a number", quoit.alltoall, 1.0)
     refused(ValueError, "takes numbers", quoit.concatenate, 1)
     if PES > 1:
         refused(ValueError, r"PE 0: sum: float64 \(0,\)", quoit.sum, np.zeros(ME))

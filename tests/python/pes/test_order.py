@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Aim: atomics, signals, waits, locks, teams and contexts of the package quoit. Method: all PEs work on the same elements at once;
 the results are what any order of atomic operations gives."""
+import os
+import re
 import threading
 
 import numpy as np
@@ -83,12 +85,20 @@ def test_signals():
         a.on(RIGHT).put_signal(slice(99, 49, -1), data(ME, 50, seed=1), s[1:], 5, "set")
         s[1:].wait(">=", 5)
         same(a[99:49:-1], data(LEFT, 50, seed=1))
+        quoit.barrier()
+        sent = a.on(RIGHT).put_signal_nbi(slice(10, 20), data(ME, 10, seed=2), s[:1])
+        s[:1].wait("==", 2)
+        same(a[10:20], data(LEFT, 10, seed=2))
+        sent.result()
+        assert sent.done()
         s[1:].on(RIGHT).signal(2)
         s[1:].wait("==", 7)
+        assert s[1:].signal_fetch() == 7 and s[:1].signal_fetch() == 2
         quoit.barrier()
         refused(TypeError, "one element of a symmetric array of uint64", a.on(0).put_signal, 0, 1, s)
         refused(ValueError, "'add' or 'set'", a.on(0).put_signal, 0, 1, s[:1], 1, "mul")
         refused(TypeError, "one element", a.on(0).signal)
+        refused(TypeError, "one element", s.signal_fetch)
 
 
 @pytest.mark.parametrize("dtype", ["i2", "u2", "i4", "u4", "i8", "u8"])
@@ -106,9 +116,71 @@ def test_waits(dtype):
         refused(ValueError, "must be one of ==", a.wait, "=>", 1)
         refused(OverflowError, "holds", a.wait, "==", 2 ** 65)
         refused(ValueError, "gaps", a[::2].wait, "==", 0)
-        refused(ValueError, "none to wait for", a[:0].wait_any, "==", 0)
+        refused(ValueError, "no element to wait for", a[:0].wait_any, "==", 0)
     with symmetric(np.zeros(2)) as f:
         refused(TypeError, "float64", f.wait, "==", 0)
+
+
+def test_waits_for_a_value_each():
+    with symmetric(np.zeros((2, PES), np.int32)) as a:
+        wanted = np.arange(2 * PES, dtype=np.int32).reshape(2, PES) + 1
+        for pe in range(PES):
+            a.on(pe)[0, ME] = ME + 1
+        quoit.quiet()
+        a[0].wait("==", wanted[0])
+        assert not a.test("!=", wanted)
+        quoit.barrier()
+        for pe in range(PES):
+            a.on(pe)[1, ME] = PES + ME + 1
+        quoit.quiet(range(PES))
+        a.wait("==", wanted)
+        assert a.test("==", wanted) and a.test_any("==", wanted) in range(2 * PES)
+        assert a.test_some(">=", wanted) == list(range(2 * PES))
+        assert a.test_any("<", wanted) is None and a.test_some("<", wanted) == []
+        quoit.barrier()
+        refused(ValueError, r"value has shape \(3,\)", a[0, :1].wait, "==", [1, 2, 3])
+
+
+def test_waits_skip():
+    with symmetric(np.zeros(PES + 1, np.uint64)) as a:
+        seen = np.zeros(PES + 1, bool)
+        seen[PES] = True
+        for pe in range(PES):
+            a.on(pe)[ME] = 1
+        while not seen.all():
+            index = a.wait_any("!=", 0, skip=seen)
+            assert not seen[index] and a[index] == 1
+            seen[index] = True
+        refused(ValueError, "all are skipped", a.wait_any, "!=", 0, seen)
+        refused(ValueError, "all are skipped", a.wait_some, "!=", 0, seen)
+        seen[:] = False
+        seen[PES] = True
+        assert a.wait_some("==", 1, seen) == list(range(PES))
+        a.wait("==", 1, skip=seen)
+        assert a.test("==", 1, skip=seen) and not a.test("==", 1)
+        assert a.test_any("==", 0, skip=seen) is None and a.test_some("==", 1, ~seen) == []
+        refused(ValueError, r"must be bool \(", a.wait, "==", 1, [True])
+        quoit.barrier()
+
+
+@pytest.mark.parametrize("dtype", ["i4", "u8", "f8"])
+def test_old_values_of_several_elements(dtype):
+    values = np.arange(12).astype(dtype).reshape(3, 4)
+    with symmetric(values + 100 * ME) as a:
+        theirs = values + 100 * RIGHT
+        r = a.on(RIGHT)
+        same(r.fetch(...), theirs)
+        same(r.fetch_add((slice(None), [1, 3]), values[:, :2]), theirs[:, [1, 3]])
+        theirs[:, [1, 3]] += values[:, :2]
+        same(r.swap(1, values[2]), theirs[1])
+        theirs[1] = values[2]
+        if dtype != "f8":
+            same(r.fetch_xor(2, 5), theirs[2])
+            theirs[2] ^= np.array(5, dtype)
+            same(r.compare_swap(..., theirs[:, ::-1], values), theirs)
+            theirs = np.where(theirs == theirs[:, ::-1], values, theirs)
+        same(r[...], theirs)
+        quoit.barrier()
 
 
 def test_threads_run_while_one_waits():
@@ -155,6 +227,47 @@ def test_teams():
     assert quoit.shared().n_pes >= 1
     if ME % 2 == 0:
         refused(ValueError, "destroyed", even.sync)
+
+
+def test_split_2d():
+    for xrange in range(1, PES + 1):
+        x, y = quoit.world().split_2d(xrange)
+        with x, y:
+            row, column = divmod(ME, xrange)
+            assert quoit.allgather(ME, team=x).tolist() == list(range(row * xrange, min(row * xrange + xrange, PES)))
+            assert quoit.allgather(ME, team=y).tolist() == list(range(column, PES, xrange))
+            assert (x.my_pe, y.my_pe) == (column, row)
+            with symmetric(data(ME, 5)) as a:
+                for pe in range(x.n_pes):
+                    there = a.local(pe, x)
+                    assert there is None or (there == data(row * xrange + pe, 5)).all()
+    refused(ValueError, f"has 1..{PES} PEs", quoit.world().split_2d, PES + 1)
+    refused(ValueError, f"has 1..{PES} PEs", quoit.world().split_2d, 0)
+    if PES > 1:
+        refused(ValueError, r"PE 0: split_2d\(xrange=1\)", quoit.world().split_2d, min(ME, 1) + 1)
+
+
+def test_info():
+    quoit.sync()
+    found = quoit.info()
+    assert found.version == quoit.__version__ and re.fullmatch(r"\d+\.\d+\.\d+\S*", found.version)
+    assert found.specification == (1, 6) and os.path.basename(found.library).startswith("libshmem.so")
+    assert quoit.is_initialized()
+
+
+def test_quiet_of_some_pes():
+    with symmetric(np.zeros(PES)) as a:
+        future = a.on(RIGHT).put_nbi(ME, 1.0)
+        quoit.quiet(RIGHT)
+        assert a.on(RIGHT)[ME] == 1 and not future.done()
+        a.on(LEFT).put_nbi(ME, 2.0)
+        quoit.quiet([LEFT, RIGHT])
+        assert a.on(LEFT)[ME] == 2
+        quoit.quiet()
+        assert future.done()
+        refused(ValueError, f"has {PES} PEs", quoit.quiet, [0, PES])
+        refused(TypeError, "must be an integer", quoit.quiet, "all")
+        quoit.barrier()
 
 
 def test_contexts():
