@@ -13,7 +13,8 @@ is the tutorial.
 
 Names: my_pe, n_pes, barrier, sync, quiet, fence, init, is_initialized, finalize, global_exit, info, __version__; zeros, empty,
 full, array, asarray, is_symmetric; sum, prod, min, max, all, any, bitwise_and, bitwise_or, bitwise_xor, cumsum, broadcast, allgather, alltoall, concatenate;
-world, shared, Team, Context, Future; signal, Lock; run, RunError. quoit.dsm: arrays on shared pages."""
+world, shared, Team, Context, Future; signal, Lock; run, RunError. quoit.dsm: arrays on shared pages;
+quoit.nvshmem: the names of NVSHMEM4Py."""
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,7 @@ _MODULES = {
     "_sync": "Lock signal",
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names.split()}
-_SUBMODULES = ("dsm",)
+_SUBMODULES = ("dsm", "nvshmem")
 __all__ = sorted(_PLACES)
 
 

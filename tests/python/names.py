@@ -9,7 +9,7 @@ import os
 import re
 import sys
 
-MODULES = ("quoit", "quoit.dsm")
+MODULES = ("quoit", "quoit.dsm", "quoit.nvshmem")
 INVENTORY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "inventory.tsv")
 ABSENT = {
     "shmem_init": "shmem_init_thread with SHMEM_THREAD_MULTIPLE is called",

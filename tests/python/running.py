@@ -111,6 +111,21 @@ total = quoit.sum(module_beside.VALUE)
 if quoit.my_pe() == 0:
     print(total, quoit.n_pes(), sys.argv[1:], __name__)
 """
+OF_GPUS = """
+import sys
+import numpy as np
+import nvshmem.core
+from beside import Device
+nvshmem.core.init(device=Device(), initializer_method="mpi")
+me, pes = nvshmem.core.my_pe(), nvshmem.core.n_pes()
+x = nvshmem.core.array((2,), dtype="int64")
+x[:] = me
+nvshmem.core.reduce(nvshmem.core.Teams.TEAM_WORLD, x, x, "sum", stream=Device().create_stream())
+if me == 0:
+    print(x.tolist(), pes, sys.argv[1:], __name__)
+nvshmem.core.free_array(x)
+nvshmem.core.finalize()
+"""
 NOTEBOOK = """
 from IPython.core.interactiveshell import InteractiveShell
 import quoit
@@ -199,6 +214,16 @@ class Running(package.Case):
         self.assertEqual(self.run_python("-m", "quoit.run", "-n", 2).returncode, 2)
         ended = self.run_python("-c", "import quoit.run, sys; print(quoit.run is sys.modules['quoit.run'], callable(quoit.run))")
         self.assertEqual(ended.stdout, "True True\n", ended.stderr)
+
+    def test_nvshmem(self):
+        """A program of the module nvshmem.core, with the name as it is."""
+        self.script("from nvshmem.core import Device", "beside.py")
+        program = self.script(OF_GPUS)
+        ended = self.run_python("-m", "quoit.run", "-n", 3, "--hosts", 3, "-m", "quoit.nvshmem", program, "-n", "word")
+        self.assertEqual((ended.returncode, ended.stdout), (0, "[3, 3] 3 ['-n', 'word'] __main__\n"), ended.stderr)
+        ended = self.run_python("-m", "quoit.nvshmem", "missing.py")
+        self.assertEqual(ended.returncode, 1)
+        self.assertIn("usage: python -m quoit.run -n 4 -m quoit.nvshmem", ended.stderr)
 
     def test_alone(self):
         """Without a launcher: a job of one PE; what it does not free is reported, with its line."""
