@@ -19,9 +19,9 @@ SKIPPED = 77
 
 
 class Case(scenario.Case):
-    def run_python(self, *arguments, limit=scenario.LIMIT_S, **how):
+    def run_python(self, *arguments, python=PYTHON, limit=scenario.LIMIT_S, **how):
         """A Python process, as a user's script is one."""
-        return subprocess.run([PYTHON, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        return subprocess.run([python, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               timeout=limit, env=scenario.environment(self.mark, **ENVIRONMENT, **how.pop("env", {})), **how)
 
 
