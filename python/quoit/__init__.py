@@ -12,7 +12,8 @@ Started by `python -m quoit.run -n 4 program.py`, or by quoit.run(function, pes=
 is the tutorial.
 
 Names: my_pe, n_pes, barrier, sync, quiet, fence, init, is_initialized, finalize, global_exit, info, __version__; zeros, empty,
-full, array, asarray, is_symmetric; sum, prod, min, max, all, any, bitwise_and, bitwise_or, bitwise_xor, cumsum, broadcast, allgather, alltoall, concatenate;
+full, array, asarray, is_symmetric; sum, prod, min, max, all, any, bitwise_and, bitwise_or, bitwise_xor, cumsum, broadcast,
+allgather, alltoall, concatenate;
 world, shared, Team, Context, Future; signal, Lock; run, RunError. quoit.dsm: arrays on shared pages;
 quoit.nvshmem: the names of NVSHMEM4Py."""
 import importlib
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 _MODULES = {
     "_array": "array asarray empty full is_symmetric ndarray zeros",
     "_collective": "all allgather alltoall any bitwise_and bitwise_or bitwise_xor broadcast concatenate cumsum max min prod sum",
-    "_job": "Context Future Info Team barrier fence finalize global_exit info init is_initialized my_pe n_pes quiet shared sync world",
+    "_job": "Context Future Info Team barrier fence finalize global_exit info init is_initialized my_pe n_pes quiet shared sync "
+            "world",
     "_launch": "RunError run",
     "_magic": "load_ipython_extension",
     "_remote": "Remote",

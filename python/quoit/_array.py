@@ -8,7 +8,7 @@ from typing import Any, Optional, Union
 import numpy as np
 
 from . import _core
-from ._job import Block, Context, Team, job, pe_of
+from ._job import Block, Context, Team, job, pe_of, team_of
 from ._remote import Remote, address_of, convert, fit
 
 COMPARISONS = {"==": _core.CMP_EQ, "!=": _core.CMP_NE, ">": _core.CMP_GT, ">=": _core.CMP_GE, "<": _core.CMP_LT,
@@ -98,7 +98,7 @@ class ndarray(Placed):
         None if that PE is on another host. shmem_ptr, shmem_team_ptr."""
         base = address_of(self)
         low = self._block()
-        of = (team if team is not None else job.world)._alive()
+        of = team_of(team)
         found = _core.ptr(low.address, pe_of(pe, of.n_pes, "the job" if team is None else "the team"), of._handle)
         if not found:
             return None
@@ -129,7 +129,7 @@ class ndarray(Placed):
         if skip is not None:
             found = np.asarray(skip)
             if found.dtype != bool or found.shape != self.shape:
-                raise ValueError(f"skip is {found.dtype} {found.shape}, but must be bool {self.shape}: an element for each of the array")
+                raise ValueError(f"skip is {found.dtype} {found.shape}, but must be bool {self.shape}, as the array has elements")
             skipped = np.ascontiguousarray(found, np.intc)
             status = address_of(skipped)
         if how in ("wait_any", "wait_some") and (self.size == 0 or skip is not None and found.all()):

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _core
 from ._array import checked_dtype, is_symmetric
-from ._job import Team, agree, job
+from ._job import Team, agree, job, team_of
 from ._remote import address_of
 
 REDUCED = {"b1": "uint8", "i1": "int8", "i2": "int16", "i4": "int32", "i8": "int64", "u1": "uint8", "u2": "uint16",
@@ -23,7 +23,7 @@ class Call:
 
     def __init__(self, name: str, values: Any, team: Optional[Team], extra: str = "") -> None:
         job.need()
-        self.team = (team if team is not None else job.world)._alive()
+        self.team = team_of(team)
         self.name = name
         found = np.asarray(values)
         checked_dtype(found.dtype)

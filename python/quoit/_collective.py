@@ -15,7 +15,7 @@ import numpy as np
 
 from . import _core
 from ._call import INTEGERS, ORDERED, Call, bytes_of, exchange, given, reduce, strides_of
-from ._job import Team, job, pe_of
+from ._job import Team, job, pe_of, team_of
 from ._remote import address_of
 
 
@@ -114,7 +114,7 @@ def alltoall(values: Any, out: Optional[np.ndarray] = None, team: Optional[Team]
     found = np.asanyarray(values)
     if not found.ndim:
         raise ValueError("alltoall takes arrays of one dimension or more, but this is a number")
-    shape, pes = found.shape, (team if team is not None else job.need().world)._alive().n_pes
+    shape, pes = found.shape, team_of(team).n_pes
     axis = range(found.ndim)[axis] if -found.ndim <= axis < found.ndim else axis
     if axis not in range(found.ndim) or shape[axis] % pes:
         raise ValueError(f"alltoall takes an axis of a multiple of {pes}, the PEs of the team, but the array has shape {shape}, "

@@ -259,7 +259,7 @@ class Team:
         """The number in `to` (all PEs, unless given) of PE `pe` of this team; -1 if it is not in it. Local.
         shmem_team_translate_pe."""
         self._alive()
-        other = to._alive() if to is not None else job.need().world
+        other = team_of(to)
         return _core.team_translate(self._handle, pe_of(pe, self.n_pes, "the team"), other._handle)
 
     def sync(self) -> None:
@@ -277,6 +277,15 @@ class Team:
         if self:
             _core.team_destroy(self._handle)
             self._handle, self.my_pe = 0, -1
+
+
+def team_of(team: Any) -> Team:
+    """The team of an argument; of all PEs for None."""
+    if team is None:
+        return job.need().world
+    if not isinstance(team, Team):
+        raise TypeError(f"team is {team!r}, but must be a Team: quoit.world(), quoit.shared(), or a split of one")
+    return team._alive()
 
 
 class Future:
@@ -307,7 +316,7 @@ class Context:
     _names = {"private": _core.PRIVATE, "serialized": _core.SERIALIZED, "nostore": _core.NOSTORE}
 
     def __init__(self, *options: str, team: Optional[Team] = None) -> None:
-        team = (team if team is not None else job.need().world)._alive()
+        team = team_of(team)
         bits = 0
         for option in options:
             if option not in self._names:
@@ -358,7 +367,10 @@ class Context:
         self._pending_bytes = 0
 
     def on(self, array: Any, pe: int) -> Any:
-        """`array` on PE `pe` of the context's team, through this context: as array.on(pe) otherwise."""
+        """`array` on PE `pe` of the context's team, through this context: as array.on(pe) otherwise. TypeError: no symmetric
+        array."""
+        if not hasattr(array, "_remote"):
+            raise TypeError(f"array is of type {type(array).__name__}, but must be a symmetric array, such as quoit.zeros(3)")
         return array._remote(pe, self)
 
     def quiet(self, pes: Any = None) -> None:

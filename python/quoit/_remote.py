@@ -229,8 +229,9 @@ class Remote(_core.Remote):
 
     def fetch(self, key: Any) -> Any:
         """The element, read atomically. The key of this and of all atomics may select several elements, each an atomic of its
-        own; `value` is then broadcast, and old values come in that shape, fetched together and completed by a quiet. Integers and floats of 4 and 8 bytes.
-        TypeError for other dtypes, IndexError for a key outside. shmem_atomic_fetch, shmem_atomic_fetch_nbi."""
+        own; `value` is then broadcast, and old values come in that shape, fetched together and completed by a quiet. Integers and
+        floats of 4 and 8 bytes. TypeError for other dtypes, IndexError for a key outside. shmem_atomic_fetch,
+        shmem_atomic_fetch_nbi."""
         return self._atomic("fetch", key, is_fetching=True)
 
     def set(self, key: Any, value: Any) -> None:
@@ -242,7 +243,8 @@ class Remote(_core.Remote):
         return self._atomic("swap", key, value, is_fetching=True)
 
     def compare_swap(self, key: Any, cond: Any, value: Any) -> Any:
-        """Writes `value` if the element is `cond`; returns the old value. Integers. shmem_atomic_compare_swap, shmem_atomic_compare_swap_nbi."""
+        """Writes `value` if the element is `cond`; returns the old value. Integers. shmem_atomic_compare_swap,
+        shmem_atomic_compare_swap_nbi."""
         return self._atomic("compare_swap", key, value, cond, is_fetching=True)
 
     def add(self, key: Any, value: Any) -> None:
@@ -292,7 +294,7 @@ class Remote(_core.Remote):
         """The private source that was written from."""
         from ._array import signal_word  # which needs this module
         word, handle = signal_word(signal), self._alive()
-        update = _update(op)
+        amount, update = _amount(amount), _update(op)
         view = self._view(key)
         if view is not None and view.flags.c_contiguous:
             source = np.ascontiguousarray(fit(convert(value, view.dtype), view.shape))
@@ -304,10 +306,16 @@ class Remote(_core.Remote):
         return source
 
     def signal(self, amount: int = 1, op: str = "add") -> None:
-        """Updates this array, which is a signal, on the PE: s.on(pe).signal(). shmem_signal_add, shmem_signal_set."""
+        """Updates this array, which is a signal, on the PE: s.on(pe).signal(). OverflowError: amount is not 0..2**64-1.
+        shmem_signal_add, shmem_signal_set."""
         if self.dtype != np.uint64 or self._layout.size != 1:
             raise TypeError("a signal is one element of a symmetric array of uint64: quoit.signal(), or s[i:i+1]")
-        _core.signal(self._alive(), self.pe, address_of(self._layout), amount, _update(op))
+        _core.signal(self._alive(), self.pe, address_of(self._layout), _amount(amount), _update(op))
+
+
+def _amount(value: Any) -> int:
+    """What a signal is set to, or what is added, of 0..2**64-1."""
+    return int(convert(value, np.dtype(np.uint64)))
 
 
 def _update(op: str) -> int:

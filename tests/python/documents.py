@@ -55,7 +55,7 @@ class Documents(package.Case):
             asked = subprocess.run([path, "-c", ASK], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             version, _, numpy = asked.stdout.strip().partition(" ")
             if asked.returncode != 0 or not numpy:
-                skipped.append(f"{path} has no numpy" if version else f"{path} does not start: {asked.stderr.strip()[:80]}")
+                skipped.append(f"{path} has no numpy" if version else f"{path} does not start: {asked.stderr.strip().partition(chr(10))[0]}")
                 continue
             with self.subTest(python=path, version=version, numpy=numpy):
                 self.run_blocks(path)

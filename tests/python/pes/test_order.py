@@ -99,6 +99,11 @@ def test_signals():
         refused(ValueError, "'add' or 'set'", a.on(0).put_signal, 0, 1, s[:1], 1, "mul")
         refused(TypeError, "one element", a.on(0).signal)
         refused(TypeError, "one element", s.signal_fetch)
+        for wrong, kind in ((-1, OverflowError), (2 ** 64, OverflowError), (1.5, TypeError)):
+            refused(kind, "holds .?0|would lose", s[:1].on(0).signal, wrong)
+            refused(kind, "holds .?0|would lose", a.on(0).put_signal, 0, 1, s[:1], wrong)
+        quoit.barrier()
+        assert s.tolist() == [2, 7]
 
 
 @pytest.mark.parametrize("dtype", ["i2", "u2", "i4", "u4", "i8", "u8"])
@@ -288,3 +293,7 @@ def test_contexts():
         quoit.barrier()
         same(a, np.full(4, float(LEFT)))
     refused(ValueError, "private, serialized, nostore", quoit.Context, "fast")
+    refused(TypeError, "must be a symmetric array", c.on, np.zeros(3), 0)
+    for call in (lambda: quoit.Context(team=0), lambda: quoit.sum(1, team="all"), lambda: quoit.alltoall([1], team=1),
+                 lambda: quoit.world().translate(0, 1)):
+        refused(TypeError, "must be a Team: quoit.world", call)
