@@ -6,6 +6,7 @@ import argparse
 import ast
 import linecache
 import shlex
+import sys
 import types
 from typing import Any, Optional
 
@@ -30,7 +31,7 @@ def _parse(line: str) -> argparse.Namespace:
 
 
 def function_of(cell: str, variables: dict) -> types.FunctionType:
-    """The cell as a function that returns the value of its last line, if that is an expression."""
+    """The cell as a function that returns the value of its last line, if that is an expression. It knows quoit by itself."""
     name = f"<quoit cell {abs(hash(cell)):x}>"
     linecache.cache[name] = (len(cell), None, cell.splitlines(True), name)
     tree = ast.parse(cell, name)
@@ -43,7 +44,7 @@ def function_of(cell: str, variables: dict) -> types.FunctionType:
                       {alias.asname or alias.name.split(".")[0] for node in ast.walk(tree)
                        if isinstance(node, (ast.Import, ast.ImportFrom)) for alias in node.names})
     made.body[0].body = ([ast.Global(assigned)] if assigned else []) + (tree.body or [ast.Pass()])
-    space = dict(variables, __name__="__main__")
+    space = {"quoit": sys.modules[__package__], **variables, "__name__": "__main__"}
     exec(compile(ast.fix_missing_locations(made), name, "exec"), space)
     return space["cell"]
 

@@ -135,6 +135,7 @@ def cell(text):
     found.raise_error()
     return found.result
 cell("%load_ext quoit")
+assert cell("%%quoit -n 2\\nme = quoit.my_pe()\\nquoit.sum(me)") == [1, 1], "as in docs/python.md: nothing was imported"
 cell("import quoit\\nstep = 10\\ndef tenfold(x): return x * step")
 assert cell("%%quoit -n 3\\nme = quoit.my_pe()\\ndef shown(): return tenfold(me)\\nquoit.barrier()\\nshown()") == [0, 10, 20]
 assert cell("%%quoit -n 2 --hosts 2 --to kept\\nint(quoit.sum(1))") is None and shell.user_ns["kept"] == [2, 2]
