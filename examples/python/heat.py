@@ -33,19 +33,26 @@ def picture(plate, lines=16, columns=64):
 
 
 def main():
-    rows, steps = (int(word) for word in (sys.argv[1:] + ["64", "400"][len(sys.argv) - 1:]))
+    words = [int(word) for word in sys.argv[1:] if word.isdigit() and int(word) > 0]
+    if len(words) < len(sys.argv) - 1 or len(words) > 2:
+        if quoit.my_pe() == 0:
+            print(f"heat.py takes up to two numbers of at least 1\n\n{__doc__}", file=sys.stderr)
+            quoit.global_exit(2)
+        quoit.barrier()
+    rows, steps = words + [64, 400][len(words):]
     me, pes = quoit.my_pe(), quoit.n_pes()
-    first, last = (rows * pe // pes for pe in (me, me + 1))
-    with quoit.zeros((-(-rows // pes) + 2, rows + 2)) as u:
+    blocks = min(pes, rows)  # later PEs have no row
+    first, last = (rows * min(pe, blocks) // blocks for pe in (me, me + 1))
+    with quoit.zeros((-(-rows // blocks) + 2, rows + 2)) as u:
         mine = u[:last - first + 2]  # one row above and one below belong to the neighbours
         if me == 0:
             mine[0] = 100
         quoit.barrier()
         for _ in range(steps):
-            if me > 0:
-                above = first - rows * (me - 1) // pes
+            if 0 < me < blocks:
+                above = first - rows * (me - 1) // blocks
                 u.on(me - 1)[above + 1] = mine[1]
-            if me < pes - 1:
+            if me < blocks - 1:
                 u.on(me + 1)[0] = mine[-2]
             quoit.barrier()
             step(mine)

@@ -18,7 +18,13 @@ def samples(pe, count):
 
 
 def main():
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 5000
+    words = [int(word) for word in sys.argv[1:] if word.isdigit() and int(word) > 0]
+    if len(words) < len(sys.argv) - 1 or len(words) > 1:
+        if quoit.my_pe() == 0:
+            print(f"histogram.py takes one number of at least 1\n\n{__doc__}", file=sys.stderr)
+            quoit.global_exit(2)
+        quoit.barrier()
+    count = words[0] if words else 5000
     me, pes = quoit.my_pe(), quoit.n_pes()
     bins = DICE * 6 + 1
     with quoit.zeros(-(-bins // pes), np.int64) as counts:  # bin b: element b // pes on PE b % pes
