@@ -17,7 +17,7 @@ PLANETS, STEP, SOFT = 5, 0.01, 0.03
 def start(count):
     """x, y and mass of each body, and its velocity; the star is the first, its mass is 1."""
     random = np.random.default_rng(1)
-    radius = np.concatenate([[0], np.linspace(0.25, 1, PLANETS), random.uniform(0.6, 0.7, count)])[:count]
+    radius = np.concatenate([[0], np.linspace(0.35, 1, PLANETS), random.uniform(0.6, 0.7, count)])[:count]
     angle = random.uniform(0, 2 * np.pi, count)
     mass = np.where(np.arange(count) > PLANETS, 1e-8, 1e-4)
     mass[0] = 1

@@ -131,7 +131,7 @@ class Examples(package.Case):
         depends = {name: set(draw.sample(names[:at // 2 + 1], min(at // 2, draw.randrange(6)))) for at, name in enumerate(names)}
         self.assertGreater(sum(map(len, depends.values())), 100)
         printed = self.run_forms("pagerank.py", [self.file("status", status_file(depends))], r"^ *\d+  \S+ +0\.\d{6}  #*$", 10,
-                                 few=[self.file("edges", "# no names\nb a  # two\n\n a c\n")])
+                                 few=[self.file("edges", "# no names\nb a  # two\n\n")])
         self.assert_same(printed)
         self.assertIn(f"60 packages, {sum(map(len, depends.values()))} dependencies", printed[0])
         self.check_ranks(printed[0], sorted(ranks(depends).items(), key=lambda item: -item[1]))
@@ -150,7 +150,7 @@ class Examples(package.Case):
                          re.search(r"\d+ packages, \d+ dependencies", c.out)[0])
 
     def test_nbody(self):
-        printed = self.run_forms("nbody.py", [20, 150], r"^ *[1-5.*][1-5.* ]*$", 23, few=[3, 30])
+        printed = self.run_forms("nbody.py", [20, 150], r"^ *[1-5.*][1-5.* ]*$", 23, few=[2, 30])
         self.assert_same(printed)
         before, after = map(float, re.search(r"energy (\S+), then (\S+)$", printed[0], re.M).groups())
         self.assertLess(before, 0)

@@ -32,6 +32,6 @@ def main(needs=("numpy",), arguments=()):
         sys.exit(SKIPPED)
     for name in needs:
         if subprocess.run([PYTHON, "-c", f"import {name}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0:
-            print(f"skipped: {PYTHON} has no {name} (python3-{name})")
+            print(f"skipped: {PYTHON} has no {name} (python3-{name.lower()})")
             sys.exit(SKIPPED)
     unittest.main(argv=[sys.argv[0], *(arguments or sys.argv[1:])])
