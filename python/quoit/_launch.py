@@ -116,6 +116,7 @@ def _read_results(folder: str, pes: int) -> tuple:
 
 def _wait(job: subprocess.Popen, threads: list) -> None:
     """Until the job has ended and its output was passed on; an interrupt ends the job first."""
+    __tracebackhide__ = True
     try:
         for thread in threads:
             while thread.is_alive():
@@ -146,6 +147,7 @@ def run(function: Callable, *arguments: Any, pes: int = 2, hosts: int = 1, check
 
     Errors: RunError when a PE raises, or the job fails otherwise; the first exception, with its traceback, is the cause.
     KeyboardInterrupt ends the job first. TypeError when something cannot be pickled, ValueError for a wrong option."""
+    __tracebackhide__ = True  # for IPython: what the PEs raised stands in the message
     if output not in ("order", "live"):
         raise ValueError(f"output is {output!r}, but must be 'order' or 'live'")
     words = _words(pes, hosts, check, network, timeout, options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import functools
 import linecache
 import shlex
 import sys
@@ -15,7 +16,8 @@ from ._launch import run
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> Any:
-        raise ValueError(f"%%quoit: {message}\n{self.format_usage()}")
+        from IPython.core.error import UsageError  # shown without a traceback
+        raise UsageError(f"%%quoit: {message}\n{self.format_usage()}")
 
 
 def _parse(line: str) -> argparse.Namespace:
@@ -49,9 +51,10 @@ def function_of(cell: str, variables: dict) -> types.FunctionType:
     return space["cell"]
 
 
-def magic(line: str, cell: str, shell: Any) -> Optional[list]:
+def magic(shell: Any, line: str, cell: str) -> Optional[list]:
     """Runs the cell on each PE: %%quoit -n 4 --hosts 2 --to results. Variables of the notebook that the cell names are copied to
     the PEs; what it assigns stays there. Its value, or the variable --to, is the list of the values of its last line."""
+    __tracebackhide__ = True  # IPython's tracebacks go from the user's cell to what the PEs raised
     options = _parse(line)
     found = run(function_of(cell, shell.user_ns), pes=options.pes, hosts=options.hosts, network=options.network,
                 check=options.check, timeout=options.timeout, output="live" if options.live else "order")
@@ -63,4 +66,6 @@ def magic(line: str, cell: str, shell: Any) -> Optional[list]:
 
 def load_ipython_extension(shell: Any) -> None:
     """%load_ext quoit: adds the cell magic %%quoit to the notebook or IPython shell."""
-    shell.register_magic_function(lambda line, cell: magic(line, cell, shell), "cell", "quoit")
+    bound = functools.partial(magic, shell)
+    bound.__doc__ = magic.__doc__  # for %%quoit?
+    shell.register_magic_function(bound, "cell", "quoit")

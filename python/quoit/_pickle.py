@@ -116,5 +116,5 @@ def dumps(value: Any) -> bytes:
 
 def cell_sources() -> dict:
     """The text of code that is in no file, as a notebook's cells are, so that tracebacks of PEs show its lines."""
-    return {name: entry for name, entry in linecache.cache.items()
-            if len(entry) == 4 and name.startswith("<") | name.startswith("/tmp/ipykernel") and not os.path.exists(name)}
+    return {name: (entry[0], None, *entry[2:]) for name, entry in linecache.cache.items()  # without a time: not to be looked for
+            if len(entry) == 4 and (name.startswith("<") or "ipykernel_" in name) and not os.path.exists(name)}

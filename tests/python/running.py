@@ -140,6 +140,14 @@ cell("import quoit\\nstep = 10\\ndef tenfold(x): return x * step")
 assert cell("%%quoit -n 3\\nme = quoit.my_pe()\\ndef shown(): return tenfold(me)\\nquoit.barrier()\\nshown()") == [0, 10, 20]
 assert cell("%%quoit -n 2 --hosts 2 --to kept\\nint(quoit.sum(1))") is None and shell.user_ns["kept"] == [2, 2]
 assert cell("quoit.run(lambda: tenfold(quoit.my_pe()), pes=2)") == [0, 10]
+cell("def fails(x):\\n    return [x][5]")
+try:
+    cell("quoit.run(fails, 1, pes=2)")
+except quoit.RunError as error:
+    assert "return [x][5]" in str(error), error
+else:
+    raise AssertionError
+assert "UsageError" in str(type(shell.run_cell("%%quoit -n two\\n1").error_in_exec))
 try:
     cell("%%quoit -n 2\\nx = 1\\nraise ValueError('of a cell')")
 except quoit.RunError as error:
