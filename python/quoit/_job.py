@@ -94,6 +94,8 @@ class Job:
         if os.environ.get("QUOIT_CHECK", "0") != "0":  # of the program's own blocks oshrun --check makes a table
             _core.free_at_exit(self.work.source_at)
         atexit.register(report, self)
+        if self.world.n_pes > 1 and sys.excepthook is sys.__excepthook__:
+            sys.excepthook = report_error
 
     def allocate(self, size: int, is_zero: bool, what: str) -> Block:
         """Collective. MemoryError on all PEs where the heap has no room."""
@@ -140,6 +142,12 @@ def caller() -> str:
     while frame.f_back and frame.f_globals.get("__package__") == __package__:
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def report_error(*error: Any) -> None:
+    """An exception that ends a PE, as Python shows it: which PE, and in one write, so that oshrun does not mix those of several."""
+    import traceback
+    sys.stderr.write(f"PE {job.world.my_pe}: " + "".join(traceback.format_exception(*error)))
 
 
 def report(of: Job) -> None:

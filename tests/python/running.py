@@ -3,6 +3,7 @@
 those of any PE, output in order, an interrupt that ends the job, and nothing left behind. Method: scripts as users write them,
 each a process of its own; what they print is compared."""
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -263,6 +264,26 @@ class Running(package.Case):
         ended = self.run_python("-c", "import sys, quoit\n"
                                 "print([name for name in sys.modules if name.startswith(('numpy', 'ctypes', 'quoit.'))])")
         self.assertEqual(ended.stdout, "[]\n", ended.stderr)
+
+    def test_exception_on_all(self):
+        """Each traceback is in one piece."""
+        program = self.script(HEAD + """
+def deep(levels):
+    if levels == 0:
+        raise ValueError("of all")
+    deep(levels - 1)
+quoit.barrier()
+deep(100)
+""")
+        ended = self.run_python("-m", "quoit.run", "-n", 4, program)
+        self.assertEqual(ended.returncode, 1)
+        place = f'  File "{program}", line '
+        pieces = re.findall(r"^PE (\d): Traceback \(most recent call last\):\n((?: .*\n)+)ValueError: of all$", ended.stderr, re.M)
+        self.assertIn(str(len(pieces)), "1234", "all that came before the job was ended")
+        self.assertEqual(ended.stderr.count("Traceback"), len(pieces), ended.stderr)
+        for _, lines in pieces:
+            self.assertEqual(lines.count(place), 5, ended.stderr)
+            self.assertIn("[Previous line repeated 97 more times]", lines)
 
     def test_small_heap(self):
         """The workspace is as small as the heap needs it, and arrays that have no room are refused on all PEs."""
