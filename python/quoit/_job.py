@@ -438,7 +438,7 @@ def is_initialized() -> bool:
 
 class Info(NamedTuple):
     """What info() returns."""
-    #: Of the library, such as "0.9.0"; of the specification that it has: (major, minor).
+    #: Of the library, three numbers with dots; of the specification that it has: (major, minor).
     version: str
     specification: tuple[int, int]
     #: The path of the shared library that this process uses.
