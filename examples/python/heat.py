@@ -33,7 +33,7 @@ def picture(plate, lines=16, columns=64):
 
 
 def main():
-    words = [int(word) for word in sys.argv[1:] if word.isdigit() and int(word) > 0]
+    words = [int(word) for word in sys.argv[1:] if word.isdecimal() and int(word) > 0]
     if len(words) < len(sys.argv) - 1 or len(words) > 2:
         if quoit.my_pe() == 0:
             print(f"heat.py takes up to two numbers of at least 1\n\n{__doc__}", file=sys.stderr)

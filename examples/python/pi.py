@@ -16,7 +16,7 @@ def hits(darts):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 2 or not all(word.isdigit() and int(word) > 0 for word in sys.argv[1:]):
+    if len(sys.argv) > 2 or not all(word.isdecimal() and int(word) > 0 for word in sys.argv[1:]):
         sys.exit(f"pi.py takes one number of at least 1\n\n{__doc__}")
     darts = int(sys.argv[1]) if len(sys.argv) > 1 else 200000
     print(f"{'PEs':>4} {'hosts':>5} {'darts':>9} {'pi':>9} {'error':>9} {'seconds':>8}")

@@ -29,7 +29,7 @@ def row(at, rows, limit):
 
 
 def main():
-    words = [int(word) for word in sys.argv[1:] if word.isdigit() and int(word) > 0]
+    words = [int(word) for word in sys.argv[1:] if word.isdecimal() and int(word) > 0]
     if len(words) < len(sys.argv) - 1 or len(words) > 2:
         if quoit.my_pe() == 0:
             print(f"workqueue.py takes up to two numbers of at least 1\n\n{__doc__}", file=sys.stderr)
