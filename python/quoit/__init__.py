@@ -17,6 +17,7 @@ allgather, alltoall, concatenate;
 world, shared, Team, Context, Future; signal, Lock; run, RunError. quoit.dsm: arrays on shared pages;
 quoit.nvshmem: the names of NVSHMEM4Py."""
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -53,7 +54,12 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module("quoit._job").info().version
     if name not in _PLACES:
         raise AttributeError(f"module 'quoit' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"quoit.{_PLACES[name]}"), name)
+    try:
+        value = getattr(importlib.import_module(f"quoit.{_PLACES[name]}"), name)
+    except ModuleNotFoundError as problem:
+        if problem.name != "numpy":
+            raise
+        raise ImportError(f"quoit.{name} needs numpy, which {sys.executable} does not have: pip install numpy") from None
     globals()[name] = value
     return value
 

@@ -7,6 +7,8 @@
 
 #include "boot/ask.h"
 
+#define OWN_PACKAGE "/quoit/python/quoit/" /* in an installed prefix, and in a build */
+
 /* Of CPython's C API what every version since 3.6 has; an object is a void *. */
 struct python {
     int (*is_initialized)(void);
@@ -48,7 +50,7 @@ static void answer_line(void *python_arg, int fd)
         if (!path)
             break;
         const char *slash = strrchr(path, '/');
-        is_packaged = strstr(path, "/site-packages/") || strstr(path, "/dist-packages/");
+        is_packaged = strstr(path, "/site-packages/") || strstr(path, "/dist-packages/") || strstr(path, OWN_PACKAGE);
         if (!is_packaged || text[0] == '\0')
             snprintf(text, sizeof text, "%.80s:%d", slash ? slash + 1 : path, python->line(frame));
     }

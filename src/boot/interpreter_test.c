@@ -104,6 +104,8 @@ static void test_lines(void **state)
     expect(&package, "halo.py:7");
     expect(&other, "halo.py:7");
     expect(&alone, "b.py:5");
+    struct frame own = {"/opt/quoit/lib/quoit/python/quoit/_job.py", 8, &program};
+    expect(&own, "heat.py:12");
     memset(long_name, 'n', sizeof long_name);
     long_name[sizeof long_name - 1] = '\0';
     struct frame wide = {long_name, 9, NULL};

@@ -179,6 +179,12 @@ class Running(package.Case):
     def test_results(self):
         self.assertEqual(self.check(RESULTS).stdout, "right\n")
 
+    def test_without_numpy(self):
+        """One line that says what is missing."""
+        ended = self.run_python("-c", "import sys; sys.modules['numpy'] = None; import quoit; quoit.zeros(1)")
+        self.assertEqual(ended.returncode, 1)
+        self.assertRegex(ended.stderr, r"ImportError: quoit\.zeros needs numpy, which \S+ does not have: pip install numpy\n$")
+
     def test_errors(self):
         self.assertEqual(self.check(ERRORS).stdout, "right\n")
 
