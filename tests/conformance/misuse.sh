@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # misuse.sh TEXT COMMAND... CASE: the command must fail with TEXT (a regular expression) on stderr, followed by the line
 # of the program that made the wrong call: one of the function CASE, or of main or of a thread function. MISUSE_NEXT: a
-# regular expression for the line after TEXT. MISUSE_RUNS=N: it may say that in the last of N runs.
+# regular expression for the line after TEXT. MISUSE_RUNS=N: it may say that in the last of N runs. A run has 60 s, times
+# TEST_SLOWDOWN, which tests/load/load.py sets.
 text=$1
 shift
 for case; do :; done
 
 run() {
-    said=$(timeout 60 "$@" 2>&1 >/dev/null)
+    said=$(timeout $((60 * ${TEST_SLOWDOWN:-1})) "$@" 2>&1 >/dev/null)
     status=$?
     if [ $status -eq 0 ] || [ $status -eq 124 ]; then
         echo "status $status from: $*"

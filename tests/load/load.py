@@ -10,7 +10,8 @@ two at a time, beside processes that load the machine:
   memory  4 processes that map, touch and give back memory, a third of what is free in all
 
 A test's time limit is for a quiet machine. Here it is multiplied by how much longer a computing process takes beside the
-load, which each round measures before it begins: the limit bounds the processor time that a test is given.
+load, which each round measures before it begins: the limit bounds the processor time that a test is given. A test that
+has limits of its own finds that factor, rounded up, in TEST_SLOWDOWN (tests/conformance/misuse.sh).
 
 The load ends with this program, whichever way that ends. Status 0: every test passed in every round.
 """
@@ -18,6 +19,7 @@ import argparse
 import concurrent.futures
 import ctypes
 import json
+import math
 import mmap
 import os
 import re
@@ -51,7 +53,7 @@ class Selected:
     def run(self, slowdown):
         """(verdict, output): passed, skipped, or what is wrong."""
         started = time.monotonic()
-        process = subprocess.Popen(self.command, cwd=self.folder, env={**os.environ, **self.environment},
+        process = subprocess.Popen(self.command, cwd=self.folder, env={**os.environ, **self.environment, "TEST_SLOWDOWN": str(math.ceil(slowdown))},
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                    start_new_session=False, text=True, errors="replace")
         try:
