@@ -54,7 +54,7 @@ static void print_help(void)
 
 static int report_no_answer(const struct ring_arguments *arguments, const struct ring_reply *reply)
 {
-    ring_report_no_answer(arguments->given, reply);
+    ring_report_no_answer(arguments->plan.name, arguments->given, reply);
     return RING_STATUS_FAILED;
 }
 

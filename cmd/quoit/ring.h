@@ -31,6 +31,7 @@
 #define RING_NAME_BYTES    32
 #define RING_NAME_LETTERS  "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 #define RING_ADDRESS_BYTES 16
+#define RING_SILENCE_BYTES 512
 #define RING_DEVICE        "quoit0"
 #define RING_SOCKET        "quoit-ring" /* begins the name of a keeper's socket */
 #define RING_ETHERNET      UINT32_MAX   /* the id of the devices' share */
@@ -168,10 +169,12 @@ bool ring_become_user(uint32_t uid);
 /* The socket's address. */
 socklen_t ring_address(const char *name, struct sockaddr_un *address_out);
 /* False, with errno: no answer. EPROTO: the keeper is of another build, which reply->head describes if its magic is
- * RING_MAGIC. */
+ * RING_MAGIC. EAGAIN: it does not answer, as one that is stopped. ECONNREFUSED: there is none, or it has just ended. */
 bool ring_ask(const char *name, enum ring_request_kind kind, struct ring_reply *reply);
 /* Reports why ring_ask() was false, from errno and the reply. */
-void ring_report_no_answer(const char *given, const struct ring_reply *reply);
+void ring_report_no_answer(const char *name, const char *given, const struct ring_reply *reply);
+/* Of a keeper that does not answer (EAGAIN): which process, what it does, and the cure. */
+void ring_describe_silence(const char *name, const char *given, char text_out[RING_SILENCE_BYTES]);
 /* Ends the ring, by force if the keeper does not answer or does not understand. Returns the exit status. */
 int ring_down(const char *name, const char *given);
 /* The keeper's process, whether it answers or not; 0: no such ring. */

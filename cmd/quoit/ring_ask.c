@@ -14,6 +14,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "env/await.h"
 #include "env/clock.h"
 
 #define ANSWER_SECONDS 5
@@ -52,12 +53,13 @@ static int send_request(const char *name, enum ring_request_kind kind, pid_t *ke
     struct ucred peer;
     socklen_t bytes = ring_address(name, &address), peer_bytes = sizeof peer;
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&address, bytes) == 0 &&
+    if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0 &&
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) == 0 &&
+        connect(fd, (struct sockaddr *)&address, bytes) == 0 &&
         getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_bytes) == 0) {
         *keeper_out = peer.pid;
         bool is_own = peer.uid == geteuid();
-        if (is_own && setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0 &&
-            send(fd, &request, sizeof request, MSG_NOSIGNAL) == (ssize_t)sizeof request)
+        if (is_own && send(fd, &request, sizeof request, MSG_NOSIGNAL) == (ssize_t)sizeof request)
             return fd;
         errno = is_own ? errno : EACCES;
     }
@@ -109,16 +111,32 @@ static bool ask_once(const char *name, enum ring_request_kind kind, struct ring_
     return is_valid(reply);
 }
 
+/* Without a request. */
+static bool has_keeper(const char *name)
+{
+    struct sockaddr_un address;
+    socklen_t bytes = ring_address(name, &address);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool is_there = fd < 0 || connect(fd, (struct sockaddr *)&address, bytes) == 0 || errno != ECONNREFUSED;
+    if (fd >= 0)
+        close(fd);
+    return is_there;
+}
+
 /* Twice, if this process was held up for so long that the keeper did not wait for its request. */
 static bool ask(const char *name, enum ring_request_kind kind, struct ring_reply *reply, pid_t *keeper_out)
 {
     uint64_t begin_ns = quoit_clock_now_ns();
     if (ask_once(name, kind, reply, keeper_out))
         return true;
-    bool was_closed = (errno == EPROTO && reply->head.magic != RING_MAGIC) || errno == ECONNRESET || errno == EPIPE;
-    if (!was_closed || quoit_clock_now_ns() - begin_ns < RING_REQUEST_SECONDS * 1000000000u)
-        return false;
-    return ask_once(name, kind, reply, keeper_out);
+    int error = errno;
+    bool was_closed = (error == EPROTO && reply->head.magic != RING_MAGIC) || error == ECONNRESET || error == EPIPE;
+    if (was_closed && quoit_clock_now_ns() - begin_ns >= RING_REQUEST_SECONDS * 1000000000u)
+        return ask_once(name, kind, reply, keeper_out);
+    if (was_closed && !has_keeper(name))
+        error = ECONNREFUSED;
+    errno = error;
+    return false;
 }
 
 bool ring_ask(const char *name, enum ring_request_kind kind, struct ring_reply *reply)
@@ -136,19 +154,39 @@ pid_t ring_keeper_pid(const char *name)
     return keeper;
 }
 
-void ring_report_no_answer(const char *given, const struct ring_reply *reply)
+void ring_describe_silence(const char *name, const char *given, char text_out[RING_SILENCE_BYTES])
 {
-    char own[QUOIT_SHARE_BUILD_BYTES], other[QUOIT_SHARE_BUILD_BYTES];
+    struct quoit_process process;
+    pid_t keeper = ring_keeper_pid(name);
+    (void)quoit_process_look(keeper, &process);
+    int bytes =
+        snprintf(text_out, RING_SILENCE_BYTES, "the keeper of the ring \"%s\" (process %d) does not answer: %s\n",
+                 given, (int)keeper, quoit_await_state_text(&process));
+    if (process.state == 'T')
+        snprintf(text_out + bytes, RING_SILENCE_BYTES - (size_t)bytes, "  kill -CONT %d [Q0245]", (int)keeper);
+    else
+        snprintf(text_out + bytes, RING_SILENCE_BYTES - (size_t)bytes, "  quoit ring down --ring %s ends it [Q0245]",
+                 given);
+}
+
+void ring_report_no_answer(const char *name, const char *given, const struct ring_reply *reply)
+{
+    int error = errno;
+    char silence[RING_SILENCE_BYTES], own[QUOIT_SHARE_BUILD_BYTES], other[QUOIT_SHARE_BUILD_BYTES];
     const struct quoit_share_head head = quoit_share_head_make(RING_MAGIC, sizeof *reply, RING_STATUS);
     const struct quoit_share_head *keeper = reply->head.magic == RING_MAGIC ? &reply->head : NULL;
-    if (errno == ECONNREFUSED || errno == ENOENT)
+    if (error == ECONNREFUSED || error == ENOENT) {
         quoit_say("there is no ring \"%s\"; make it with: quoit ring up --ring %s", given, given);
-    else if (errno == EPROTO)
+    } else if (error == EPROTO) {
         quoit_say("the ring \"%s\" is kept by another build of Quoit: %s, and this is %s; use that one's "
                   "quoit, or end the ring: quoit ring down --ring %s [Q0605]",
                   given, quoit_share_build_text(keeper, other), quoit_share_build_text(&head, own), given);
-    else
-        quoit_say("the ring \"%s\" does not answer: %s", given, strerror(errno));
+    } else if (error == EAGAIN) {
+        ring_describe_silence(name, given, silence);
+        quoit_say("%s", silence);
+    } else {
+        quoit_say("the ring \"%s\" does not answer: %s", given, strerror(error));
+    }
 }
 
 /* The hosts end with their keeper, and the name becomes free. */
@@ -188,6 +226,6 @@ int ring_down(const char *name, const char *given)
         return 0; /* another build, which has obeyed */
     if ((error == EAGAIN || error == EPROTO) && keeper > 0)
         return end_keeper(name, given, keeper, error == EAGAIN);
-    ring_report_no_answer(given, &reply);
+    ring_report_no_answer(name, given, &reply);
     return 1;
 }

@@ -166,14 +166,12 @@ static void check_joined(struct findings *findings, const struct ring_reply *rep
 static void check_keeper(struct findings *findings, const char *name, const struct ring_reply *reply)
 {
     if (errno == EPROTO) {
-        ring_report_no_answer(findings->given, reply);
+        ring_report_no_answer(name, findings->given, reply);
         findings->count++;
     } else if (errno == EAGAIN) {
-        pid_t keeper = ring_keeper_pid(name);
-        report(findings,
-               "process %d, which keeps the ring \"%s\", does not answer\n  kill -CONT %d, if it was stopped; else "
-               "quoit ring down --ring %s, which then kills it",
-               (int)keeper, findings->given, (int)keeper, findings->given);
+        char silence[RING_SILENCE_BYTES];
+        ring_describe_silence(name, findings->given, silence);
+        report(findings, "%s", silence);
     } else {
         printf("the ring \"%s\" does not exist: quoit ring up --ring %s\n", findings->given, findings->given);
     }

@@ -22,14 +22,13 @@
 #include "base/log.h"
 #include "env/clock.h"
 
-#define PAGE_BYTES   4096u
-#define RESTART_NS   200000000u  /* from the end of a host, or a fork() that failed, to its restart */
-#define REJOIN_NS    2000000000u /* the same on bridges: a host that does not fit its ring needs an operator */
-#define LEAVE_MS     2000        /* for a bridge to take its link down */
-#define START_MS     15000
-#define TICK_MS      50
-#define ACCEPT_NS    10000000u /* until the next try, if one failed */
-#define REQUESTS_MAX 8
+#define PAGE_BYTES 4096u
+#define RESTART_NS 200000000u  /* from the end of a host, or a fork() that failed, to its restart */
+#define REJOIN_NS  2000000000u /* the same on bridges: a host that does not fit its ring needs an operator */
+#define LEAVE_MS   2000        /* for a bridge to take its link down */
+#define START_MS   15000
+#define TICK_MS    50
+#define ACCEPT_NS  10000000u /* until the next try, if one failed */
 
 /* On bridges there are no shares, and the ring only tells jobs what it is. */
 static bool open_info(struct ring *ring)
@@ -393,8 +392,8 @@ int ring_keeper_run(const struct ring_plan *plan, int listen_fd, int ready_fd)
     sigprocmask(SIG_BLOCK, &signals, NULL);
     int signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
     /* listen() in this process, because SO_PEERCRED shows clients the process that called it. */
-    bool is_up = listen(listen_fd, REQUESTS_MAX) == 0 && signal_fd >= 0 && create(&ring) && wait_ready(&ring) &&
-                 open_server(&ring);
+    bool is_up =
+        listen(listen_fd, SOMAXCONN) == 0 && signal_fd >= 0 && create(&ring) && wait_ready(&ring) && open_server(&ring);
     if (is_up && (ready_fd < 0 || write(ready_fd, "r", 1) == 1)) {
         if (ready_fd >= 0) {
             close(ready_fd);

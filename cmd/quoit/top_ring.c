@@ -35,8 +35,8 @@ static bool query(const char *name, struct ring_reply *reply, struct quoit_share
     char path[QUOIT_SHARE_PATH_BYTES];
     list->client_count = 0;
     if (!ring_ask(name, RING_STATUS, reply)) {
-        if (errno == EPROTO)
-            ring_report_no_answer(name, reply);
+        if (errno == EPROTO || errno == EAGAIN)
+            ring_report_no_answer(name, name, reply);
         return false;
     }
     quoit_share_path(geteuid(), name, path);

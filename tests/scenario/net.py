@@ -306,6 +306,29 @@ class Net(Ring):
                 self.assertEqual(keeper.wait(timeout=LIMIT_S), 0 if kind == "newer" else -signal.SIGTERM)
                 self.assertIn("there is no ring", self.ring("status", check=False).stderr)
 
+    def test_stopped_keeper(self):
+        """Each command names it and says how it goes on, however many have asked before; then it does. `down` ends it stopped."""
+        self.ring("up", "--hosts", 2)
+        keeper, hosts = self.keeper(), self.status()
+        os.kill(keeper, signal.SIGSTOP)
+        try:
+            asked = [subprocess.Popen([QUOIT, "ring", "status", "--ring", self.name], stdout=subprocess.DEVNULL,
+                                      stderr=subprocess.PIPE, text=True) for _ in range(12)]
+            texts = [child.communicate(timeout=LIMIT_S)[1] for child in asked]
+            for words in (["status", "--json"], ["exec", "0", "--", "true"], ["cut", 0], ["doctor"]):
+                result = self.ring(*words, check=False)
+                self.assertEqual(result.returncode, 1, result)
+                texts.append(result.stderr + result.stdout)
+        finally:
+            os.kill(keeper, signal.SIGCONT)
+        for text in texts:
+            self.assertRegex(text, rf"the keeper of the ring \"{self.name}\" \(process {keeper}\) does not answer: it is stopped by a "
+                                   rf"signal .*\n  kill -CONT {keeper} +\[Q0245\]\n$")
+        self.assertEqual([host["pid"] for host in self.status()], [host["pid"] for host in hosts])
+        os.kill(keeper, signal.SIGSTOP)
+        self.assertIn(f"process {keeper}, which keeps the ring", self.ring("down").stderr)
+        self.assertIn("there is no ring", self.ring("status", check=False).stderr)
+
     def test_caller_that_is_held_up(self):
         """The keeper has closed the connection when the request comes: the caller asks again."""
         keeper = subprocess.Popen([sys.executable, __file__, "keep_other", self.name, "strict"], stdout=subprocess.PIPE, text=True)

@@ -134,7 +134,7 @@ class Trouble(Ring):
         guest = self.serve(1, "serve_udp")
         os.kill(keeper, signal.SIGSTOP)
         self.wait_until("the silent keeper is named", # it stops when its threads have taken the signal
-                        lambda: f"process {keeper}, which keeps the ring" in self.ring("doctor", check=False).stdout)
+                        lambda: f"(process {keeper}) does not answer: it is stopped" in self.ring("doctor", check=False).stdout)
         self.assertIn("was killed", self.ring("down").stderr)
         self.assertEqual(guest.wait(timeout=LIMIT_S), -signal.SIGKILL)
         self.assertIn("there is no ring", self.ring("status", check=False).stderr)
