@@ -220,8 +220,18 @@ static void pay(struct job *job, struct host *host)
     host->pending_bytes = 0;
 }
 
+/* An agent that runs ends soon after its kill. One that is stopped would be waited for until it is lost, after
+ * --link-limit. */
+static void drop_unstopped(struct job *job, uint64_t now_ns)
+{
+    if (job->end.phase == ENDING_KILLED && job->end.reason == END_NORMAL && !hosts_are_gone(job) &&
+        now_ns >= job->proxies_stop_ns + HOSTS_STOP_NS)
+        tree_drop(job);
+}
+
 uint64_t head_step(struct job *job, uint64_t now_ns)
 {
+    drop_unstopped(job, now_ns);
     input_step(job);
     for (uint32_t i = 0; i < job->plan->host_count; i++)
         pay(job, &job->hosts[i]);

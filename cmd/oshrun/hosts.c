@@ -427,7 +427,8 @@ static bool begin_proxy(const struct job *job, struct host *host)
     start.body.start.link_timeout_ns =
         is_one_machine(job) ? NO_LIMIT_NS : plan_number(job->plan, QUOIT_OPT_LINK_TIMEOUT);
     start.body.start.link_limit_ns = plan_number(job->plan, QUOIT_OPT_LINK_LIMIT);
-    start.body.start.launcher = (int32_t)getpid();
+    start.body.start.starter = (int32_t)getpid();
+    start.body.start.is_of_oshrun = 1;
     start.body.start.dma_bytes = plan_number(job->plan, QUOIT_OPT_DMA_BYTES);
     if (network_is_used(job)) {
         network_describe(job, &start);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/step.h"
 #include "boot/agent.h"
 #include "env/calls.h"
 #include "env/clock.h"
@@ -335,6 +336,7 @@ static int serve_oshrun(struct job *job, struct plan *plan, const struct agent_s
     }
     run(job);
     children_sweep();
+    quoit_step("agent", job->own_host, "end");
     agent_close(job);
     output_close(&job->output);
     return 0;

@@ -14,7 +14,6 @@
 
 #include "base/log.h"
 #include "base/step.h"
-#include "boot/ended.h"
 #include "boot/proxy_process.h"
 #include "env/calls.h"
 #include "env/clock.h"
@@ -30,7 +29,7 @@
 
 /* What a proxy says to all others, in its own byte order. */
 struct word {
-    uint32_t kind; /* READY, FINALIZED, END, of enum quoit_proxy_kind; ABSENT: the PEs of the sender have ended */
+    uint32_t kind; /* READY, FINALIZED, END, of enum quoit_proxy_kind */
     int32_t status;
 };
 
@@ -70,13 +69,6 @@ static void say(enum quoit_proxy_kind kind, uint32_t host, int32_t status)
     quoit_proxy_process_say(QUOIT_PROGRAM_FD, &message);
 }
 
-static void say_alive(void)
-{
-    const struct quoit_proxy_message message = {
-        .magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_PING, .body.pid = (int32_t)getpid()};
-    quoit_proxy_process_say(QUOIT_PROGRAM_FD, &message);
-}
-
 /* Tells the agent what has become true of all hosts. Hosts whose PEs have ended wait for nobody. Under the lock. */
 static void step(struct serve *serve)
 {
@@ -106,7 +98,6 @@ static void note(struct serve *serve, uint32_t host, const struct word *word)
     pthread_mutex_lock(&serve->lock);
     serve->hosts[host].ready_count += word->kind == QUOIT_PROXY_READY;
     serve->hosts[host].finalized_count += word->kind == QUOIT_PROXY_FINALIZED;
-    serve->hosts[host].is_absent |= word->kind == QUOIT_PROXY_ABSENT;
     if (word->kind == QUOIT_PROXY_END && !serve->is_ending) {
         serve->is_ending = true;
         say(QUOIT_PROXY_END, 0, word->status);
@@ -160,7 +151,7 @@ static bool is_agent_silent(void)
 static void spread(struct serve *serve, enum quoit_proxy_kind kind, int32_t status)
 {
     const struct word word = {.kind = (uint32_t)kind, .status = status};
-    bool is_final = kind == QUOIT_PROXY_END || kind == QUOIT_PROXY_ABSENT;
+    bool is_final = kind == QUOIT_PROXY_END;
     uint64_t deadline_ns = quoit_clock_now_ns() + SEND_NS;
     for (uint32_t host = 0; host < serve->layout.job.host_count; host++)
         while (host != serve->layout.host && !is_absent(serve, host) &&
@@ -186,37 +177,6 @@ __attribute__((noreturn)) static void end(struct serve *serve, int32_t status)
     _exit(0);
 }
 
-static bool have_finalized(const struct serve *serve)
-{
-    for (uint32_t local = 0; local < serve->layout.local_count; local++) {
-        const struct quoit_pe_shared *shared = quoit_memory_pe(&serve->layout, serve->memory, local);
-        /* Pairs with quoit_client_leave_word. */
-        if (atomic_load_explicit(&shared->unsent_kind, memory_order_acquire) != QUOIT_BOOT_FINALIZED)
-            return false;
-    }
-    return true;
-}
-
-/* The PEs of this host see that too, and one process reports it. */
-static void lose_agent(struct serve *serve)
-{
-    struct quoit_host_header *header = serve->memory;
-    if (have_finalized(serve)) {
-        spread(serve, QUOIT_PROXY_ABSENT, 0);
-        quoit_proxy_stop(&serve->layout, serve->memory);
-        return;
-    }
-    pthread_mutex_lock(&serve->lock);
-    bool is_ending = serve->is_ending;
-    serve->is_ending = true;
-    pthread_mutex_unlock(&serve->lock);
-    if (is_ending)
-        _exit(0);
-    if (quoit_ended_claim(header, 1))
-        quoit_ended_say_agent();
-    end(serve, quoit_ended_decision(header));
-}
-
 static void take(struct serve *serve, const struct quoit_proxy_message *message)
 {
     const struct word word = {.kind = message->kind, .status = message->body.status};
@@ -229,7 +189,7 @@ static void take(struct serve *serve, const struct quoit_proxy_message *message)
         note(serve, serve->layout.host, &word);
         break;
     case QUOIT_PROXY_PING:
-        say_alive();
+        quoit_proxy_process_tell(QUOIT_PROGRAM_FD, QUOIT_PROXY_PING);
         break;
     case QUOIT_PROXY_END:
         pthread_mutex_lock(&serve->lock);
@@ -250,10 +210,9 @@ static void *converse(void *arg)
         if (n < 0 && errno == EINTR)
             continue;
         if (n != (ssize_t)sizeof message || message.magic != QUOIT_BOOT_MAGIC)
-            break;
+            _exit(0); /* the kernel ends this process with the agent, and may be about to */
         take(serve, &message);
     }
-    lose_agent(serve);
     return NULL;
 }
 
@@ -317,9 +276,7 @@ static int serve_agent(struct quoit_proxy_message *start, int memory_fd)
     pthread_t thread;
     if (!quoit_calls_check(QUOIT_CALLS_NETWORK))
         return 1;
-    if (!quoit_program_leave_starter())
-        return 1;
-    say_alive(); /* so that the agent can kill it */
+    quoit_program_ignore_signals();
     quoit_step("proxy", start->body.start.host, "start");
     if (!open_host(&serve, start, memory_fd))
         return 1;
@@ -358,8 +315,9 @@ int serve_host(void)
     if (!quoit_program_has_starter(QUOIT_PROXY_OPTION))
         return 2;
     prctl(PR_SET_NAME, "quoit-proxy");
+    quoit_program_end_with_starter();
     quoit_step("proxy", QUOIT_STEP_ANY, "begin");
-    if (!receive_start(&start, &came))
+    if (!receive_start(&start, &came) || getppid() != (pid_t)start.body.start.starter)
         return 1;
-    return start.body.start.launcher ? proxy_serve(&start, fds, came.fd_count) : serve_agent(&start, fds[0]);
+    return start.body.start.is_of_oshrun ? proxy_serve(&start, fds, came.fd_count) : serve_agent(&start, fds[0]);
 }

@@ -5,6 +5,7 @@
 #include "boot/exit.h"
 #include "boot/heap_default.h"
 #include "boot/launcher.h"
+#include "boot/life.h"
 #include "boot/program.h"
 #include "boot/proxy_process.h"
 #include "boot/vigil.h"
@@ -65,7 +66,7 @@ struct agent {
     const struct quoit_hosts *hosts;
     uint32_t host_index;
     int proxy_fd;    /* -1: one host, or not started */
-    pid_t proxy_pid; /* 0: it has not sent it yet */
+    pid_t proxy_pid; /* a child, which is not waited for: the number stays its own */
     uint64_t proxy_busy_ns;
     bool is_pinged;                 /* the proxy, which has not answered */
     uint64_t ping_ns;               /* when it was, or had answered; of the stopwatch */
@@ -93,6 +94,7 @@ struct agent {
     struct quoit_stopwatch watch; /* for limits of silence of others: they do not count while this process is stopped */
     uint64_t begin_ns;            /* of the stopwatch */
     struct quoit_await await;     /* for the PEs and the proxy, until all go */
+    struct quoit_life life;
     struct quoit_vigil vigil;
 };
 
@@ -205,7 +207,7 @@ static void end_proxy(const struct agent *agent)
     struct quoit_proxy_message message;
     struct pollfd proxy = {.fd = agent->proxy_fd, .events = POLLIN};
     uint64_t until_ns = quoit_clock_now_ns() + 2 * OBEY_NS;
-    bool has_ended = agent->proxy_pid <= 0;
+    bool has_ended = false;
     while (!has_ended && quoit_clock_now_ns() < until_ns)
         has_ended = poll(&proxy, 1, SOON_MS) > 0 && recv(agent->proxy_fd, &message, sizeof message, MSG_DONTWAIT) <= 0;
     if (!has_ended)
@@ -294,6 +296,8 @@ static void take_watch(struct agent *agent, struct connection *connection, uint3
     connection->pe = pe;
     agent->members[pe].is_watched = true;
     agent->members[pe].watch_fd = connection->fd;
+    say(connection->fd, &(struct quoit_boot_message){.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_LIFE},
+        agent->life.pe_fd);
 }
 
 /* From the lowest PE, which reads it from the exchange, to the proxy. */
@@ -314,13 +318,22 @@ static void say_alive(int fd)
     say(fd, &message, -1);
 }
 
-/* All PEs of this host have passed shmem_finalize; the lowest waits until those of all have. */
+/* The PEs of all hosts have passed shmem_finalize: the lowest of this one, which waits for that, may return. */
+static void let_leave(struct agent *agent)
+{
+    quoit_life_bind(&agent->life, true);
+    atomic_fetch_add(&header_of(agent)->finalized_count, 1);
+    quoit_step("agent", agent->host_index, "leave");
+}
+
+/* Those of this host have. */
 static void note_finalized(struct agent *agent)
 {
+    quoit_step("agent", agent->host_index, "finalized");
     if (agent->proxy_fd >= 0)
         quoit_proxy_process_tell(agent->proxy_fd, QUOIT_PROXY_FINALIZED);
     else
-        atomic_fetch_add(&header_of(agent)->finalized_count, 1);
+        let_leave(agent);
     agent->is_finalized_told = true;
 }
 
@@ -338,6 +351,7 @@ static bool take_message(struct agent *agent, struct connection *connection, con
                !agent->members[connection->pe].is_ready) {
         agent->members[connection->pe].is_ready = true;
         agent->ready_count++;
+        quoit_life_bind(&agent->life, false);
     } else if (connection->role == ROLE_TALK && message->kind == QUOIT_BOOT_CRASHED && agent->is_going) {
         finish_for(agent, connection->pe);
     } else if (connection->role == ROLE_WATCH && message->kind == QUOIT_BOOT_PING) {
@@ -443,7 +457,7 @@ static void lay_out(struct agent *agent)
     agent->has_layout = true;
     quoit_step("agent", agent->host_index, "layout");
     if (agent->hosts->count > 1 &&
-        quoit_proxy_process_start(&agent->host, agent->hosts->tag, &agent->proxy_fd) != QUOIT_OK)
+        quoit_proxy_process_start(&agent->host, agent->hosts->tag, &agent->proxy_fd, &agent->proxy_pid) != QUOIT_OK)
         finish(agent, 1, GRACE_NS);
     for (uint32_t pe = 0; pe < agent->count; pe++) {
         message.body.layout.pe = pe_of(agent, pe);
@@ -451,6 +465,7 @@ static void lay_out(struct agent *agent)
     }
     close(agent->host.socket_fd); /* which releases the name */
     agent->host.socket_fd = -1;
+    quoit_life_share_no_more(&agent->life);
 }
 
 static void let_go(struct agent *agent)
@@ -543,10 +558,9 @@ static void hear_proxy(struct agent *agent)
         let_go(agent);
         break;
     case QUOIT_PROXY_FINALIZED:
-        atomic_fetch_add(&header_of(agent)->finalized_count, 1);
+        let_leave(agent);
         break;
     case QUOIT_PROXY_PING:
-        agent->proxy_pid = message.body.pid;
         agent->is_pinged = false;
         agent->ping_ns = counted_ns(agent);
         break;
@@ -591,8 +605,7 @@ static void look_for_hang(struct agent *agent, uint64_t now_ns)
         agent->is_pinged = true;
         agent->ping_ns = now_ns;
     } else if (agent->is_pinged && now_ns - agent->ping_ns > PATIENCE * limit_ns) {
-        if (agent->proxy_pid > 0)
-            kill(agent->proxy_pid, SIGKILL);
+        kill(agent->proxy_pid, SIGKILL);
         lose_proxy(agent, "hangs");
     }
 }
@@ -795,6 +808,7 @@ static struct agent *make_agent(const struct quoit_agent_start *start)
     agent->host_index = start->host;
     agent->proxy_fd = -1;
     agent->lost_host = NO_HOST;
+    quoit_life_open(&agent->life);
     agent->host.memory_fd = -1;
     agent->host.heap_bytes_asked = start->heap_bytes_asked;
     agent->host.network = (struct quoit_boot_network){.driver = start->driver,
@@ -860,6 +874,7 @@ int quoit_agent_serve(void)
     quoit_step("agent", QUOIT_STEP_ANY, "begin");
     if (!quoit_program_leave_starter())
         return 1;
+    quoit_program_ignore_signals();
     say_alive(QUOIT_PROGRAM_FD);
     const struct quoit_agent_start *start = receive_start(&listen_fd);
     if (!start)

@@ -42,7 +42,11 @@ bool quoit_apart_wait(int fd, int timeout_ms)
 
 ssize_t quoit_apart_receive(int fd, void *bytes_out, size_t byte_count)
 {
-    return syscall(SYS_recvfrom, fd, bytes_out, byte_count, 0, NULL, NULL);
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+    struct iovec part = {bytes_out, byte_count};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    return syscall(SYS_recvmsg, fd, &message, MSG_CMSG_CLOEXEC);
 }
 
 ssize_t quoit_apart_send(int fd, const void *bytes, size_t byte_count)

@@ -33,7 +33,8 @@ QUOIT_MUST_USE enum quoit_status quoit_apart_start(void (*run)(void *arg), void 
 /* Whether the descriptor becomes readable, or its other end is closed, within timeout_ms; -1: without a limit. False
  * too after a signal. */
 bool quoit_apart_wait(int fd, int timeout_ms);
-/* One message of a SOCK_SEQPACKET socket, as recv() and send(). The latter does not wait. */
+/* One message of a SOCK_SEQPACKET socket, as recv() and send(). The latter does not wait. A descriptor that comes with
+ * a message stays open in the thread's table, under a number that nobody learns. */
 ssize_t quoit_apart_receive(int fd, void *bytes_out, size_t byte_count);
 ssize_t quoit_apart_send(int fd, const void *bytes, size_t byte_count);
 void quoit_apart_close(int fd);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -145,12 +146,23 @@ bool quoit_program_has_starter(const char *option)
 
 bool quoit_program_leave_starter(void)
 {
-    static const int of_the_job[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGPIPE};
     pid_t pid = fork();
     if (pid > 0)
         _exit(0);
-    setpgid(0, 0);
+    /* A session, not only a group: the end of the parent would continue a stopped process of a group that it leaves
+     * without a parent in the session. */
+    setsid();
+    return pid == 0;
+}
+
+void quoit_program_end_with_starter(void)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+void quoit_program_ignore_signals(void)
+{
+    static const int of_the_job[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGPIPE};
     for (size_t i = 0; i < sizeof of_the_job / sizeof of_the_job[0]; i++)
         signal(of_the_job[i], SIG_IGN);
-    return pid == 0;
 }

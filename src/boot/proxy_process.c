@@ -4,10 +4,9 @@
 #include "base/log.h"
 #include "env/descriptors.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
+#include <unistd.h>
 
 void quoit_proxy_process_say(int fd, const struct quoit_proxy_message *message)
 {
@@ -26,6 +25,7 @@ static void say_start(const struct quoit_boot *host, uint64_t tag, int fd)
     message.body.start.job = host->layout.job;
     message.body.start.machine = ((const struct quoit_host_header *)host->memory)->machine;
     message.body.start.host = host->layout.host;
+    message.body.start.starter = (int32_t)getpid();
     message.body.start.log_level = network->log_level;
     message.body.start.tag = tag;
     message.body.start.link_timeout_ns = network->link_timeout_ns;
@@ -37,16 +37,13 @@ static void say_start(const struct quoit_boot *host, uint64_t tag, int fd)
     (void)quoit_send_with_descriptors(fd, &message, sizeof message, &host->memory_fd, 1, 0);
 }
 
-enum quoit_status quoit_proxy_process_start(const struct quoit_boot *host, uint64_t tag, int *fd_out)
+enum quoit_status quoit_proxy_process_start(const struct quoit_boot *host, uint64_t tag, int *fd_out, pid_t *pid_out)
 {
-    pid_t pid;
-    int error = quoit_program_spawn(NULL, QUOIT_PROXY_OPTION, fd_out, &pid);
+    int error = quoit_program_spawn(NULL, QUOIT_PROXY_OPTION, fd_out, pid_out);
     if (error != 0) {
         quoit_say("cannot start the proxy of a host, oshrun " QUOIT_PROXY_OPTION ": %s [Q0314]", strerror(error));
         return QUOIT_SYSTEM;
     }
     say_start(host, tag, *fd_out);
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) /* it forks (quoit_program_leave_starter) */
-        ;
     return QUOIT_OK;
 }

@@ -22,7 +22,6 @@
  *
  *   agent                    proxy
  *   START + memory       ->                     which host of which job
- *                        <-   PING pid          so that it can be killed
  *                        <-   CONTACT           what the other hosts must know (lane/network.h)
  *   CONTACT host         ->                     of each host
  *   READY                ->                     all PEs of the host are ready
@@ -33,12 +32,14 @@
  *                        <-   END status        it is ended from another host, which has reported it
  *                        <-   LOST host         that host is gone, or hangs, or was cut off
  *   PING                 ->                     do you hang? Not while READY or FINALIZED wait for their answers
- *                        <-   PING pid          no
+ *                        <-   PING              no
  *                        <-   ABSENT host       its PEs have ended, and those of this host wait for them in shmem_init
  *
  * READY to END also travel between proxies, as messages of the network. Ends: the agent that loses the proxy, or gets
- * no answer for twice the limit after which the other hosts take it for lost, ends its PEs. The proxy that loses the
- * agent ends the job, unless all PEs have finalized.
+ * no answer for twice the limit after which the other hosts take it for lost, ends its PEs.
+ *
+ * A proxy is a child of who starts it, and the kernel kills it when that ends, however: a stopped one too. The other
+ * hosts see its connections end.
  */
 #ifndef QUOIT_BOOT_PROXY_PROCESS_H
 #define QUOIT_BOOT_PROXY_PROCESS_H
@@ -89,8 +90,9 @@ struct quoit_proxy_message {
             char driver[QUOIT_PROXY_TEXT_BYTES];
             char provider[QUOIT_PROXY_TEXT_BYTES];
             char device[QUOIT_PROXY_TEXT_BYTES];
+            int32_t starter; /* the process whose child the proxy is */
             /* Of oshrun alone: */
-            int32_t launcher; /* its process, whose child the proxy is; 0: the proxy is the agent's */
+            uint32_t is_of_oshrun;
             uint32_t has_network;
             uint64_t dma_bytes;
             char ports[QUOIT_PROXY_TEXT_BYTES]; /* driver of the ports */
@@ -108,13 +110,14 @@ struct quoit_proxy_message {
         } lost;                 /* LOST, ABSENT */
         uint32_t dead_links[2]; /* CUT_OFF */
         int32_t status;         /* END; FAILED: enum quoit_status */
-        int32_t pid;            /* PING */
     } body;
 };
 
 /* Starts this program as the proxy of the host whose memory and layout are those of *host. tag: as in struct
- * quoit_lane_network. The socket goes to *fd_out. Errors have been reported. Of agents. */
-QUOIT_MUST_USE enum quoit_status quoit_proxy_process_start(const struct quoit_boot *host, uint64_t tag, int *fd_out);
+ * quoit_lane_network. The socket goes to *fd_out, its process, a child, to *pid_out. Errors have been reported. Of
+ * agents. */
+QUOIT_MUST_USE enum quoit_status quoit_proxy_process_start(const struct quoit_boot *host, uint64_t tag, int *fd_out,
+                                                           pid_t *pid_out);
 /* Sends one message of a kind without a body, or a whole one. The other side may have ended. */
 void quoit_proxy_process_say(int fd, const struct quoit_proxy_message *message);
 void quoit_proxy_process_tell(int fd, enum quoit_proxy_kind kind);

@@ -49,6 +49,16 @@ __attribute__((noreturn)) static void obey(struct watch *watch, const struct quo
     _exit(end->body.end.status);
 }
 
+/* All hosts have passed the shmem_finalize that this PE is about to leave. */
+static bool is_through(const struct quoit_boot *boot)
+{
+    const struct quoit_host_header *header = boot->memory;
+    const struct quoit_pe_shared *own = quoit_memory_pe(&boot->layout, boot->memory, boot->pe - boot->layout.first_pe);
+    /* Pairs with quoit_client_leave_word. */
+    return atomic_load_explicit(&own->unsent_kind, memory_order_acquire) == QUOIT_BOOT_FINALIZED &&
+           atomic_load(&header->finalized_count) >= boot->finalized_count;
+}
+
 /* After shmem_finalize that is expected. During shmem_init the lowest PE reports it, and the others see their own
  * connections end. */
 static void agent_gone(struct watch *watch)
@@ -65,6 +75,8 @@ static void agent_gone(struct watch *watch)
         obey(watch, &end);
     }
     struct quoit_host_header *header = boot->memory;
+    if (is_through(boot))
+        return;
     if (quoit_ended_claim(header, 1) && !watch->is_reported)
         quoit_ended_say_agent();
     quoit_clock_sleep_ns(GRACE_NS);

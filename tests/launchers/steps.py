@@ -23,6 +23,8 @@ COUNT = 4                                # on several hosts two each
 LAST = COUNT - 1
 STEPS = ("hello", "layout", "ready", "go", "leaving", "finalized", "end")
 PROXY_STEPS = ("start", "contact", "ready")
+AGENT_STEPS = ("start", "layout", "go", "finalized")
+NAMES = {"pe": "scenario_greet", "proxy": "quoit-proxy", "agent": "quoit-agent"}
 SOON = {"QUOIT_LINK_TIMEOUT": "1s", "QUOIT_LINK_LIMIT": "60s"}
 NEVER = {"QUOIT_LINK_TIMEOUT": "1h", "QUOIT_LINK_LIMIT": "1h"}
 # By us, or by the launcher, which may be first; Hydra also gives up where it answers a PE that is dead.
@@ -75,7 +77,7 @@ class Steps:
     def stopped_at(self, who, step, env):
         """A job and its process that has stopped itself there."""
         job = self.begin(who, step, "stop", env)
-        name = "scenario_greet" if who.startswith("pe") else "quoit-proxy"
+        name = NAMES[who.rstrip("0123456789")]
 
         def find():
             return [pid for pid in self.pids_of(name) if scenario.state_of(pid) == "T"]
@@ -83,12 +85,17 @@ class Steps:
         self.wait_for(lambda: find() or job.poll() is not None, f"{who}.{step} to stop")
         return job, find()[0] if job.poll() is None else self.fail(self.finish(job))
 
+    def agent(self):
+        return "agent1" if self.HAS_PROXIES else "agent0"
+
     def test_killed(self):
         cases = [(f"pe{rank}", step) for rank in (0, LAST) for step in STEPS if step != "hello" or self.ENDS_ALL is not None]
         cases += [("proxy1", step) for step in PROXY_STEPS if self.HAS_PROXIES]
+        cases += [(self.agent(), step) for step in AGENT_STEPS if step == "finalized" or self.ENDS_ALL is not None]
         for who, step in cases:
             with self.subTest(who=who, step=step):
-                result = self.finish(self.begin(who, step, "kill", NEVER))
+                # Hydra does not always end the processes of other hosts: what waits for this one ends after its own limit.
+                result = self.finish(self.begin(who, step, "kill", SOON if who.startswith("proxy") else NEVER))
                 self.assertNotEqual(result.status, 0, result)
                 self.assertRegex(result.out, NAMED)
                 self.assert_nothing_left()
@@ -102,10 +109,39 @@ class Steps:
                 self.assertRegex(result.out, r"\[Q0(238|221)\]")
                 self.assert_nothing_left()
 
+    def test_agent_hangs(self):
+        """Before the PEs have finalized it is named."""
+        for step in ("go", "finalized"):
+            with self.subTest(step=step):
+                result = self.finish(self.begin(self.agent(), step, "hang", SOON))
+                self.assertNotEqual(result.status, 0, result)
+                self.assertRegex(result.out, r"the agent of PE \d's host \(process \d+\) hangs: .*\[Q0241\]")
+                self.assert_nothing_left()
+
+    def test_agent_that_is_not_needed(self):
+        """It has given its last answer: the job ends as if nothing were, and the agent with it."""
+        for action in ("stop", "hang", "kill"):
+            with self.subTest(action=action):
+                result = self.finish(self.begin(self.agent(), "leave", action, NEVER))
+                self.check_goes_on(result)
+                self.assertNotRegex(result.out, r"\[Q0")
+                self.assert_nothing_left()
+
+    def test_agent_killed_beside_a_stopped_proxy(self):
+        for step in ("begin", *PROXY_STEPS) if self.HAS_PROXIES else ():
+            with self.subTest(step=step):
+                job, victim = self.stopped_at("proxy" if step == "begin" else "proxy1", step, SOON)  # as in test_killed
+                os.kill(scenario.parent_of(victim), signal.SIGKILL)
+                result = self.finish(job)
+                self.assertNotEqual(result.status, 0, result)
+                self.assertRegex(result.out, NAMED)
+                self.assert_nothing_left()
+
     def test_stopped(self):
         """It goes on with the job."""
         cases = [(f"pe{rank}", step) for rank in (0, LAST) for step in STEPS]
         cases += [("proxy1", step) for step in ("start", "contact") if self.HAS_PROXIES]
+        cases += [(self.agent(), step) for step in AGENT_STEPS]
         for who, step in cases:
             with self.subTest(who=who, step=step):
                 job, victim = self.stopped_at(who, step, NEVER)

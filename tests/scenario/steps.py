@@ -158,6 +158,17 @@ class Short(Steps):
                             ("ring", "pe.finalized"), ("ring", "oshrun.go")):
             self.check_stop(shape, step)
 
+    def test_agent_that_has_said_all(self):
+        """One that is stopped then is named, and the job ends."""
+        for action in ("stop", "hang"):
+            with self.subTest(action=action):
+                words, env, count = self.words("machines", "agent1.end", action)
+                result = self.run_job(*words, env=env)
+                self.assertLess(result.seconds, scenario.LATE_S, result)
+                self.assertEqual((result.status, sorted(result.out.split("\n")[:-1])), (0, greetings(count)), result)
+                self.assertRegex(result.err, r"the agent on east did not end within \d s after the PEs, and was killed +\[Q0229\]")
+                self.assert_nothing_left()
+
     @unittest.skipIf(scenario.SANITIZE, "a sanitizer wants to be the first library")
     def test_preloaded_tool(self):
         """One that owns the lowest descriptors and a thread: it is in the PEs, and neither in oshrun nor in the proxies."""
