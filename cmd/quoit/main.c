@@ -2,8 +2,10 @@
 /* quoit - tools around the ring, as subcommands. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
+#include "ring.h"
 #include "base/log.h"
 #include "base/version.h"
 
@@ -38,6 +40,10 @@ int main(int argc, char **argv)
     if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
         printf("quoit %s\n", quoit_version()->text);
         return 0;
+    }
+    if (strcmp(name, RING_KEEPER_OPTION) == 0 && argc == 2) {
+        quoit_log_setup(QUOIT_LOG_WARN, "quoit ring");
+        _exit(ring_keeper_serve()); /* threads that were joined may still be ending, which a leak check cannot judge */
     }
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         if (strcmp(name, commands[i].name) == 0) {

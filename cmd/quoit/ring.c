@@ -4,18 +4,15 @@
 #include "base/log.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "command.h"
 #include "env/descriptors.h"
-#include "env/libc.h"
 
 #define DEFAULT_HOSTS   5u
 #define DEFAULT_ADDRESS 0x0a4d0000u /* 10.77.0.0 */
@@ -77,22 +74,11 @@ static int bind_name(const char *name)
     return -1;
 }
 
-/* Those of the caller, such as a lock or a pipe on which somebody waits for its end, are not for the keeper. */
-static void close_other_descriptors(int kept, int also_kept)
-{
-    int last = kept > also_kept ? kept : also_kept;
-    for (int fd = STDERR_FILENO + 1; fd < last; fd++)
-        if (fd != kept && fd != also_kept)
-            close(fd);
-    quoit_close_from(last + 1);
-}
-
 static int up(const struct ring_arguments *arguments)
 {
     struct ring_plan plan = arguments->plan;
-    int ready_fds[2];
     uint32_t address_count = UINT32_MAX >> plan.prefix; /* with that of the network */
-    char byte, text[RING_ADDRESS_BYTES];
+    char text[RING_ADDRESS_BYTES];
     if (plan.dma_bytes != QUOIT_VETH_DMA_NEVER && plan.queue_count > QUOIT_DMA_CHANNEL_COUNT)
         return ring_bad_usage("--dma-bytes allows 1 or %d queues, one for each DMA channel of a port",
                               QUOIT_DMA_CHANNEL_COUNT);
@@ -103,25 +89,8 @@ static int up(const struct ring_arguments *arguments)
     if (plan.jobs_per_user == 0)
         plan.jobs_per_user = plan.allows_all ? RING_JOBS_PER_USER : RING_JOBS_PER_USER_MAX;
     int fd = bind_name(plan.name);
-    if (fd < 0)
+    if (fd < 0 || !ring_keeper_start(&plan, fd))
         return RING_STATUS_FAILED;
-    pid_t pid = pipe2(ready_fds, O_CLOEXEC) == 0 ? fork() : -1;
-    if (pid == 0) {
-        close_other_descriptors(fd, ready_fds[1]);
-        setsid();
-        if (chdir("/") != 0)
-            _exit(1);
-        _exit(ring_keeper_run(&plan, fd, ready_fds[1]));
-    }
-    if (pid < 0) {
-        quoit_say("cannot make the ring \"%s\": %s", plan.name, strerror(errno));
-        return RING_STATUS_FAILED;
-    }
-    close(ready_fds[1]);
-    if (read(ready_fds[0], &byte, 1) != 1) {
-        waitpid(pid, NULL, 0);
-        return RING_STATUS_FAILED; /* reported by the keeper */
-    }
     printf("ring \"%s\": hosts 0 to %u, %s", plan.name, plan.host_count - 1, ring_address_text(&plan, 0, text));
     printf(" to %s\n", ring_address_text(&plan, plan.host_count - 1, text));
     if (strcmp(plan.name, "ring") == 0)

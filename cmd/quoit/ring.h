@@ -134,15 +134,25 @@ void ring_guard_end(struct ring *ring);
 /* Closes what a child of the keeper must not hold: others would take it for the keeper. But for the share `except`. */
 void ring_close_in_child(struct ring *ring, const struct quoit_share *except);
 
-/* ring_keeper.c: creates the ring, starts its hosts, and serves requests until one, or a signal, ends it. Writes 'r' to
- * ready_fd when all hosts are up, and closes it without if they do not come up; -1: stays in the foreground. Returns
- * the exit status. */
+/* ring_keeper.c: creates the ring, starts its hosts, and serves requests until one, or a signal, ends it. Sends
+ * RING_IS_UP to ready_fd when all hosts are up, RING_HAS_FAILED if they do not come up, which was reported; -1: stays
+ * in the foreground. Returns the exit status. */
+#define RING_IS_UP      'r'
+#define RING_HAS_FAILED 'f'
 int ring_keeper_run(const struct ring_plan *plan, int listen_fd, int ready_fd);
+
+/* ring_start.c: the keeper as a program, `quoit --ring-keeper`, which has nothing of the process that starts it. */
+#define RING_KEEPER_OPTION "--ring-keeper"
+/* Starts it, and waits until the ring is up. name_fd: a socket that is bound to the ring's name; it is closed here.
+ * False: reported. */
+bool ring_keeper_start(const struct ring_plan *plan, int name_fd);
+/* That program. Returns the exit status. */
+int ring_keeper_serve(void);
 
 /* A request is a header alone, whose `bytes` is the size of the expected reply. DOWN is obeyed whichever build asks. */
 #define RING_MAGIC           0x51520001u
 #define RING_REQUEST_SECONDS 2 /* that the keeper waits for it */
-enum ring_request_kind { RING_STATUS = 1, RING_DOWN };
+enum ring_request_kind { RING_STATUS = 1, RING_DOWN, RING_START /* of the command to the new keeper */ };
 struct ring_host_status {
     int32_t pid; /* 0: not running */
     uint32_t start_count;

@@ -394,7 +394,9 @@ int ring_keeper_run(const struct ring_plan *plan, int listen_fd, int ready_fd)
     /* listen() in this process, because SO_PEERCRED shows clients the process that called it. */
     bool is_up =
         listen(listen_fd, SOMAXCONN) == 0 && signal_fd >= 0 && create(&ring) && wait_ready(&ring) && open_server(&ring);
-    if (is_up && (ready_fd < 0 || write(ready_fd, "r", 1) == 1)) {
+    const char word = is_up ? RING_IS_UP : RING_HAS_FAILED;
+    bool is_heard = ready_fd < 0 || send(ready_fd, &word, sizeof word, MSG_NOSIGNAL) == 1;
+    if (is_up && is_heard) {
         if (ready_fd >= 0) {
             close(ready_fd);
             ring_detach_output();

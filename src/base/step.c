@@ -59,4 +59,9 @@ void quoit_step(const char *who, uint32_t number, const char *step)
         act(action + 1);
 }
 
+char *quoit_step_variable(char *entry)
+{
+    return strncmp(entry, "TEST_LD_PRELOAD=", strlen("TEST_LD_PRELOAD=")) == 0 ? entry + strlen("TEST_") : entry;
+}
+
 #endif

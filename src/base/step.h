@@ -18,8 +18,12 @@
 
 #if defined(QUOIT_TEST_DRIVERS)
 void quoit_step(const char *who, uint32_t number, const char *step);
+/* An entry of the environment of a program that has nothing of the user's tools (boot/program.h). TEST_LD_PRELOAD is
+ * LD_PRELOAD there: what a test has such a program load. */
+char *quoit_step_variable(char *entry);
 #else
 #define quoit_step(who, number, step) ((void)(number))
+#define quoit_step_variable(entry)    (entry)
 #endif
 
 #endif

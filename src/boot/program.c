@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "boot/program.h"
 #include "base/log.h"
+#include "base/step.h"
 #include "env/libc.h"
 #include "env/own_file.h"
 
@@ -76,7 +77,7 @@ static char **make_environment(void)
         for (size_t k = 0; k < sizeof left_out / sizeof left_out[0]; k++)
             is_kept &= strncmp(environ[i], left_out[k], strlen(left_out[k])) != 0;
         if (is_kept)
-            made[used++] = environ[i];
+            made[used++] = quoit_step_variable(environ[i]);
     }
     return made;
 }
@@ -101,9 +102,9 @@ static void make_actions(posix_spawn_file_actions_t *files, posix_spawnattr_t *a
 /* In a process group of its own, so that what ends the program's group does not end it before it has done its part of
  * the end. posix_spawn runs nothing of this process in the child, neither handlers of fork() nor of a preloaded
  * library. */
-static int spawn_file(const char *path, const char *option, int *fd_out, pid_t *pid_out)
+static int spawn_file(const char *path, const char *name, const char *option, int *fd_out, pid_t *pid_out)
 {
-    char *arguments[] = {(char *)(uintptr_t) "oshrun", (char *)(uintptr_t)option, NULL};
+    char *arguments[] = {(char *)(uintptr_t)name, (char *)(uintptr_t)option, NULL};
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
     int ends[2];
@@ -130,9 +131,10 @@ static int spawn_file(const char *path, const char *option, int *fd_out, pid_t *
 /* Itself without /proc: by the name under which it was started. */
 int quoit_program_spawn(const char *path, const char *option, int *fd_out, pid_t *pid_out)
 {
-    int error = spawn_file(path ? path : "/proc/self/exe", option, fd_out, pid_out);
     const char *started_as = (const char *)(uintptr_t)getauxval(AT_EXECFN);
-    return !path && error == ENOENT && started_as ? spawn_file(started_as, option, fd_out, pid_out) : error;
+    const char *name = path ? path : started_as ? started_as : "quoit";
+    int error = spawn_file(path ? path : "/proc/self/exe", name, option, fd_out, pid_out);
+    return !path && error == ENOENT && started_as ? spawn_file(started_as, name, option, fd_out, pid_out) : error;
 }
 
 bool quoit_program_has_starter(const char *option)
@@ -140,7 +142,7 @@ bool quoit_program_has_starter(const char *option)
     struct stat stat;
     if (fstat(QUOIT_PROGRAM_FD, &stat) == 0 && S_ISSOCK(stat.st_mode))
         return true;
-    quoit_say("%s is what oshrun starts, and PEs of another launcher's job [Q0210]", option);
+    quoit_say("%s is for programs of Quoit, which start each other by it [Q0210]", option);
     return false;
 }
 

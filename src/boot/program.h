@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* program.h - the processes that serve a job beside its PEs: proxies and agents. Each is oshrun, executed with an
- * option that says which, one socket to who starts it (SOCK_SEQPACKET) and standard error. It has nothing else of that
- * process: no descriptor, thread, signal mask, process group or preloaded library (docs/design/launchers.md).
+/* program.h - the processes that serve a job beside its PEs, proxies and agents, and the keeper of a ring. Each is
+ * oshrun or quoit, executed with an option that says which, one socket to who starts it (SOCK_SEQPACKET) and standard
+ * error. It has nothing else of that process: no descriptor, thread, signal mask, process group or preloaded library
+ * (docs/design/launchers.md).
  */
 #ifndef QUOIT_BOOT_PROGRAM_H
 #define QUOIT_BOOT_PROGRAM_H

@@ -72,6 +72,7 @@ static void agent_gone(struct watch *watch)
             return;
         if (!watch->is_reported)
             quoit_ended_say_agent();
+        quoit_clock_sleep_ns(GRACE_NS); /* Hydra drops what it has not read when it is asked to end the job */
         obey(watch, &end);
     }
     struct quoit_host_header *header = boot->memory;

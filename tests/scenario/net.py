@@ -164,9 +164,10 @@ class Ring(scenario.Case):
 
     def forked(self, trouble):
         """An environment in which a keeper's fork() has this trouble (forked.c), and the file that says when."""
+        scenario.need_steps()
         folder = tempfile.mkdtemp(prefix="quoit-net-")
         self.addCleanup(shutil.rmtree, folder)
-        env = scenario.environment(self.mark, LD_PRELOAD=scenario.program("libscenario_forked.so"), SCENARIO_FORKED=folder)
+        env = scenario.environment(self.mark, TEST_LD_PRELOAD=scenario.program("libscenario_forked.so"), SCENARIO_FORKED=folder)
         return env, pathlib.Path(folder, trouble)
 
     def status(self):
@@ -306,29 +307,6 @@ class Net(Ring):
                 self.assertEqual(keeper.wait(timeout=LIMIT_S), 0 if kind == "newer" else -signal.SIGTERM)
                 self.assertIn("there is no ring", self.ring("status", check=False).stderr)
 
-    def test_stopped_keeper(self):
-        """Each command names it and says how it goes on, however many have asked before; then it does. `down` ends it stopped."""
-        self.ring("up", "--hosts", 2)
-        keeper, hosts = self.keeper(), self.status()
-        os.kill(keeper, signal.SIGSTOP)
-        try:
-            asked = [subprocess.Popen([QUOIT, "ring", "status", "--ring", self.name], stdout=subprocess.DEVNULL,
-                                      stderr=subprocess.PIPE, text=True) for _ in range(12)]
-            texts = [child.communicate(timeout=LIMIT_S)[1] for child in asked]
-            for words in (["status", "--json"], ["exec", "0", "--", "true"], ["cut", 0], ["doctor"]):
-                result = self.ring(*words, check=False)
-                self.assertEqual(result.returncode, 1, result)
-                texts.append(result.stderr + result.stdout)
-        finally:
-            os.kill(keeper, signal.SIGCONT)
-        for text in texts:
-            self.assertRegex(text, rf"the keeper of the ring \"{self.name}\" \(process {keeper}\) does not answer: it is stopped by a "
-                                   rf"signal .*\n  kill -CONT {keeper} +\[Q0245\]\n$")
-        self.assertEqual([host["pid"] for host in self.status()], [host["pid"] for host in hosts])
-        os.kill(keeper, signal.SIGSTOP)
-        self.assertIn(f"process {keeper}, which keeps the ring", self.ring("down").stderr)
-        self.assertIn("there is no ring", self.ring("status", check=False).stderr)
-
     def test_caller_that_is_held_up(self):
         """The keeper has closed the connection when the request comes: the caller asks again."""
         keeper = subprocess.Popen([sys.executable, __file__, "keep_other", self.name, "strict"], stdout=subprocess.PIPE, text=True)
@@ -423,7 +401,8 @@ class Net(Ring):
     def test_keeper_dies_before_its_hosts_have_begun(self):
         env, stop = self.forked("stop")
         stop.touch()
-        caller = subprocess.Popen([QUOIT, "ring", "up", "--ring", self.name, "--hosts", "2"], env=env, stdout=subprocess.DEVNULL)
+        caller = subprocess.Popen([QUOIT, "ring", "up", "--ring", self.name, "--hosts", "2"], env=env, stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.PIPE, text=True)
         self.children.append(caller)
         hosts = set()
         while len(hosts) < 2 and caller.poll() is None:
@@ -435,7 +414,9 @@ class Net(Ring):
         for pid in hosts:
             os.kill(pid, signal.SIGCONT)
         self.wait_until("its hosts have ended", lambda: not self.pids_of("quoit-ring", "quoit-host"))
-        self.assertEqual(caller.wait(timeout=LIMIT_S), 1)
+        _, error = caller.communicate(timeout=LIMIT_S)
+        self.assertEqual(caller.returncode, 1, error)
+        self.assertRegex(error, rf"the keeper of the ring \"{self.name}\" ended before the ring was up: .*\[Q0603\]")
 
     def test_jobs_beside_each_other(self):
         """Two jobs and a stream over TCP through links that are cut; and jobs that are killed."""

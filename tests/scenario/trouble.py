@@ -41,6 +41,49 @@ class Trouble(Ring):
         self.ring("down")
         self.assertEqual([guests[host].wait(timeout=LIMIT_S) for host in (1, 4)], [-signal.SIGKILL] * 2)
 
+    def test_stopped_keeper(self):
+        """Each command names it and says how it goes on, however many have asked before; then it does. `down` ends it stopped."""
+        self.ring("up", "--hosts", 2)
+        keeper, hosts = self.keeper(), self.status()
+        os.kill(keeper, signal.SIGSTOP)
+        try:
+            asked = [subprocess.Popen([QUOIT, "ring", "status", "--ring", self.name], stdout=subprocess.DEVNULL,
+                                      stderr=subprocess.PIPE, text=True) for _ in range(12)]
+            texts = [child.communicate(timeout=LIMIT_S)[1] for child in asked]
+            for words in (["status", "--json"], ["exec", "0", "--", "true"], ["cut", 0], ["doctor"]):
+                result = self.ring(*words, check=False)
+                self.assertEqual(result.returncode, 1, result)
+                texts.append(result.stderr + result.stdout)
+        finally:
+            os.kill(keeper, signal.SIGCONT)
+        for text in texts:
+            self.assertRegex(text, rf"the keeper of the ring \"{self.name}\" \(process {keeper}\) does not answer: it is stopped by a "
+                                   rf"signal .*\n  kill -CONT {keeper} +\[Q0245\]\n$")
+        self.assertEqual([host["pid"] for host in self.status()], [host["pid"] for host in hosts])
+        os.kill(keeper, signal.SIGSTOP)
+        self.assertIn(f"process {keeper}, which keeps the ring", self.ring("down").stderr)
+        self.assertIn("there is no ring", self.ring("status", check=False).stderr)
+
+    @unittest.skipIf(scenario.SANITIZE, "a sanitizer wants to be the first library")
+    def test_tool_of_the_command(self):
+        """What the user preloads into `ring up`, and what that has open, is in no process of the ring."""
+        held, open_end = os.pipe()
+        env = scenario.environment(self.mark, LD_PRELOAD=scenario.program("libscenario_tool.so"))
+        up = subprocess.run([QUOIT, "ring", "up", "--ring", self.name, "--hosts", "2"], env=env, capture_output=True, text=True,
+                            timeout=LIMIT_S, pass_fds=[open_end])
+        if "Q0601" in up.stderr or "Q0602" in up.stderr:
+            self.skipTest(up.stderr.strip())
+        self.assertEqual((up.returncode, up.stderr), (0, ""))
+        os.close(open_end)
+        self.assertEqual(os.read(held, 1), b"")
+        os.close(held)
+        names = ("quoit-ring", "quoit-host", "quoit-guard")
+        self.wait_for(lambda: len(self.pids_of(*names)) == 4, "the keeper, its guard and two hosts")
+        for pid in self.pids_of(*names):
+            with open(f"/proc/{pid}/maps", encoding="utf-8") as file:
+                self.assertNotIn("libscenario_tool", file.read())
+        self.transfer(0, 1, 10)
+
     def test_keeper_and_hosts_at_once(self):
         """What ran on a host that died together with the keeper ends too, and a host that is stopped does not keep the name."""
         self.ring("up", "--hosts", 3)
