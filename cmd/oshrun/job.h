@@ -3,7 +3,7 @@
  * files are ordered, and a file calls only those before it:
  *
  *   fault foreign machines allocation plan help         the command line
- *   rounds loop talk output terminal stopping children front guard   the environment of the process
+ *   loop talk output terminal stopping children front guard   the environment of the process
  *   job.h     the state
  *   network   how hosts find each other that a network joins
  *   hosts     the memories, links and proxies of the hosts
@@ -42,7 +42,7 @@
 #include "loop.h"
 #include "output.h"
 #include "plan.h"
-#include "rounds.h"
+#include "boot/looks.h"
 #include "stopping.h"
 #include "talk.h"
 #include "terminal.h"
@@ -188,16 +188,9 @@ struct wait_note {
     uint64_t from;                         /* return address of that call less load address; 0: not known */
 };
 
-/* A PE of this machine, as stuck.c saw it. */
-struct stuck_pe {
-    struct quoit_still still;
-    uint64_t since;  /* the question's, since which: */
-    bool has_rested; /* it waited, or polled in vain, with nothing under way */
-};
-
 struct stillness {
-    struct rounds rounds; /* of who decides */
-    struct stuck_pe *pes; /* [pe_count]; of who looks. NULL before the first look */
+    struct quoit_rounds rounds;   /* of who decides */
+    struct quoit_looks_seen *pes; /* [pe_count]; of who looks. NULL before the first look */
 };
 
 struct input; /* input.h */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,10 +28,11 @@
 #define SEND_NS  500000000u /* for the last words to arrive at all hosts, of which some may be gone */
 #define RETRY_NS 200000u
 
-/* What a proxy says to all others, in its own byte order. */
+/* What a proxy sends to others, in its own byte order, as far as bytes_of() its kind. */
 struct word {
-    uint32_t kind; /* READY, FINALIZED, END, of enum quoit_proxy_kind */
+    uint32_t kind; /* READY, FINALIZED, END, LEAVING, STILL, STILL_SEEN, of enum quoit_proxy_kind */
     int32_t status;
+    union quoit_proxy_still still;
 };
 
 /* What is known of one host. */
@@ -67,6 +69,27 @@ static void say(enum quoit_proxy_kind kind, uint32_t host, int32_t status)
     else
         message.body.lost.host = host;
     quoit_proxy_process_say(QUOIT_PROGRAM_FD, &message);
+}
+
+static uint32_t bytes_of(uint32_t kind)
+{
+    uint32_t head = offsetof(struct word, still);
+    if (kind == QUOIT_PROXY_STILL)
+        return head + (uint32_t)sizeof(struct quoit_rounds_question);
+    return kind == QUOIT_PROXY_STILL_SEEN ? head + (uint32_t)sizeof(struct quoit_rounds_answer) : head;
+}
+
+static bool is_of_round(uint32_t kind)
+{
+    return kind == QUOIT_PROXY_LEAVING || kind == QUOIT_PROXY_STILL || kind == QUOIT_PROXY_STILL_SEEN;
+}
+
+static void pass_to_agent(uint32_t host, const struct word *word)
+{
+    struct quoit_proxy_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = word->kind};
+    message.body.still.host = host;
+    message.body.still.is = word->still;
+    quoit_proxy_process_offer(QUOIT_PROGRAM_FD, &message);
 }
 
 /* Tells the agent what has become true of all hosts. Hosts whose PEs have ended wait for nobody. Under the lock. */
@@ -108,11 +131,16 @@ static void note(struct serve *serve, uint32_t host, const struct word *word)
 
 static void on_message(void *arg, uint32_t source_host, uint32_t port, const void *payload, uint32_t bytes)
 {
-    struct word word;
-    if (port != PORT || bytes != sizeof word)
+    struct word word = {0};
+    if (port != PORT || bytes < offsetof(struct word, still) || bytes > sizeof word)
         return;
-    memcpy(&word, payload, sizeof word);
-    note(arg, source_host, &word);
+    memcpy(&word, payload, bytes);
+    if (bytes != bytes_of(word.kind))
+        return;
+    if (is_of_round(word.kind))
+        pass_to_agent(source_host, &word);
+    else
+        note(arg, source_host, &word);
 }
 
 /* Once its PEs have finalized, nobody needs a host but who calls shmem_init again. */
@@ -146,18 +174,23 @@ static bool is_agent_silent(void)
     return poll(&agent, 1, 0) == 0;
 }
 
-/* To all other hosts that are there. The queue is short, and may be full for a while, or for ever when many hosts hang.
- * Last words are waited for until they have arrived. */
-static void spread(struct serve *serve, enum quoit_proxy_kind kind, int32_t status)
+/* The queue is short, and may be full for a while, or for ever when many hosts hang. */
+static void send_to(struct serve *serve, uint32_t host, const struct word *word, bool is_final, uint64_t deadline_ns)
 {
-    const struct word word = {.kind = (uint32_t)kind, .status = status};
-    bool is_final = kind == QUOIT_PROXY_END;
+    while (!is_absent(serve, host) &&
+           quoit_proxy_send(serve->proxy, host, PORT, word, bytes_of(word->kind)) == QUOIT_FULL &&
+           (is_final ? quoit_clock_now_ns() < deadline_ns : is_agent_silent()))
+        quoit_clock_sleep_ns(RETRY_NS);
+}
+
+/* To all other hosts that are there. Last words are waited for until they have arrived. */
+static void spread(struct serve *serve, const struct word *word)
+{
+    bool is_final = word->kind == QUOIT_PROXY_END;
     uint64_t deadline_ns = quoit_clock_now_ns() + SEND_NS;
     for (uint32_t host = 0; host < serve->layout.job.host_count; host++)
-        while (host != serve->layout.host && !is_absent(serve, host) &&
-               quoit_proxy_send(serve->proxy, host, PORT, &word, sizeof word) == QUOIT_FULL &&
-               (is_final ? quoit_clock_now_ns() < deadline_ns : is_agent_silent()))
-            quoit_clock_sleep_ns(RETRY_NS);
+        if (host != serve->layout.host)
+            send_to(serve, host, word, is_final, deadline_ns);
     while (is_final && !quoit_proxy_has_sent(serve->proxy) && quoit_clock_now_ns() < deadline_ns)
         quoit_clock_sleep_ns(RETRY_NS);
 }
@@ -173,23 +206,32 @@ static void flush(struct serve *serve)
 
 __attribute__((noreturn)) static void end(struct serve *serve, int32_t status)
 {
-    spread(serve, QUOIT_PROXY_END, status);
+    spread(serve, &(struct word){.kind = QUOIT_PROXY_END, .status = status});
     _exit(0);
 }
 
 static void take(struct serve *serve, const struct quoit_proxy_message *message)
 {
-    const struct word word = {.kind = message->kind, .status = message->body.status};
+    struct word word = {.kind = message->kind};
     switch (message->kind) {
     case QUOIT_PROXY_READY:
     case QUOIT_PROXY_FINALIZED:
-        spread(serve, (enum quoit_proxy_kind)message->kind, 0);
+        spread(serve, &word);
         if (message->kind == QUOIT_PROXY_FINALIZED)
             flush(serve); /* the answer lets this host's PEs end, and the proxy with them */
         note(serve, serve->layout.host, &word);
         break;
     case QUOIT_PROXY_PING:
         quoit_proxy_process_tell(QUOIT_PROGRAM_FD, QUOIT_PROXY_PING);
+        break;
+    case QUOIT_PROXY_STILL:
+        word.still = message->body.still.is;
+        spread(serve, &word);
+        break;
+    case QUOIT_PROXY_LEAVING:
+    case QUOIT_PROXY_STILL_SEEN:
+        word.still = message->body.still.is;
+        send_to(serve, 0, &word, false, 0);
         break;
     case QUOIT_PROXY_END:
         pthread_mutex_lock(&serve->lock);

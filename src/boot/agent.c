@@ -28,7 +28,6 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define GRACE_NS      200000000u /* for the last output of the PEs that are ended */
@@ -257,6 +256,7 @@ static void pe_gone(struct agent *agent, uint32_t pe)
     if (!agent->is_going)
         finish_start(agent, pe, "ended");
     member->is_gone = true;
+    agent->vigil.processes[pe] = 0;
     /* Pairs with quoit_client_leave_word. */
     uint32_t kind = atomic_load_explicit(&record_of(agent, pe)->unsent_kind, memory_order_acquire);
     if (kind != QUOIT_BOOT_FINALIZED)
@@ -291,7 +291,7 @@ static void take_watch(struct agent *agent, struct connection *connection, uint3
     struct ucred peer = {0};
     socklen_t bytes = sizeof peer;
     if (getsockopt(connection->fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0)
-        agent->members[pe].process = peer.pid;
+        agent->members[pe].process = agent->vigil.processes[pe] = peer.pid;
     connection->role = ROLE_WATCH;
     connection->pe = pe;
     agent->members[pe].is_watched = true;
@@ -542,6 +542,18 @@ static void say_contact(struct agent *agent, const struct quoit_proxy_message *c
     say(agent->members[0].talk_fd, &message, -1);
 }
 
+/* All run, and the proxy has no READY or FINALIZED under way, which nothing may follow. */
+static bool are_all_in_job(const struct agent *agent)
+{
+    return agent->is_going && !agent->is_ready_told && !agent->is_finalized_told;
+}
+
+static void conclude(struct agent *agent, enum quoit_vigil_verdict verdict)
+{
+    if (verdict == QUOIT_VIGIL_LEFT)
+        finish(agent, 1, GRACE_NS);
+}
+
 static void hear_proxy(struct agent *agent)
 {
     struct quoit_proxy_message message;
@@ -568,6 +580,12 @@ static void hear_proxy(struct agent *agent)
         finish_as_told(agent, message.body.status);
     case QUOIT_PROXY_LOST:
         lose_host(agent, message.body.lost.host);
+        break;
+    case QUOIT_PROXY_LEAVING:
+    case QUOIT_PROXY_STILL:
+    case QUOIT_PROXY_STILL_SEEN:
+        if (are_all_in_job(agent))
+            conclude(agent, quoit_vigil_take(&agent->vigil, agent->proxy_fd, &message));
         break;
     case QUOIT_PROXY_ABSENT:
         if (quoit_ended_claim(header_of(agent), 1))
@@ -598,7 +616,7 @@ static void look_for_contacts(struct agent *agent, uint64_t now_ns)
 static void look_for_hang(struct agent *agent, uint64_t now_ns)
 {
     uint64_t limit_ns = agent->host.network.link_limit_ns;
-    if (!agent->is_going || agent->is_ready_told || agent->is_finalized_told) {
+    if (!are_all_in_job(agent)) {
         agent->ping_ns = now_ns;
     } else if (!agent->is_pinged && now_ns - agent->ping_ns >= limit_ns / PINGS) {
         quoit_proxy_process_tell(agent->proxy_fd, QUOIT_PROXY_PING);
@@ -642,27 +660,17 @@ static void step(struct agent *agent)
                              pe_of(agent, pe));
             finish(agent, 1, GRACE_NS);
         }
-    if (agent->is_going && quoit_vigil_step(&agent->vigil, quoit_clock_now_ns()) == QUOIT_VIGIL_LEFT)
-        finish(agent, 1, GRACE_NS);
-}
-
-/* Also when its parent has not waited for it yet, unless the kernel or a container refuses pidfd_open. */
-static bool has_ended(pid_t process)
-{
-    int fd = (int)syscall(SYS_pidfd_open, process, 0);
-    if (fd < 0)
-        return kill(process, 0) != 0 && errno == ESRCH;
-    struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
-    bool is_ended = poll(&poll_fd, 1, 0) > 0;
-    close(fd);
-    return is_ended;
+    if (agent->is_going)
+        conclude(agent, quoit_vigil_step(&agent->vigil, quoit_clock_now_ns()));
+    if (are_all_in_job(agent))
+        conclude(agent, quoit_vigil_ask(&agent->vigil, agent->proxy_fd, quoit_clock_now_ns()));
 }
 
 /* A PE may end between the fence and its connection. */
 static void find_missing(struct agent *agent)
 {
     for (uint32_t pe = 0; pe < agent->count; pe++)
-        if (is_missing(agent, pe) && agent->members[pe].process && has_ended(agent->members[pe].process))
+        if (is_missing(agent, pe) && agent->members[pe].process && quoit_process_has_ended(agent->members[pe].process))
             finish_start(agent, pe, "ended");
 }
 
@@ -796,9 +804,11 @@ static struct agent *make_agent(const struct quoit_agent_start *start)
         agent->members = calloc(count, sizeof *agent->members);
         agent->connections = calloc(agent->connection_max, sizeof *agent->connections);
         agent->polls = calloc(agent->connection_max + 2, sizeof *agent->polls);
-        agent->vigil.pes = calloc(count, sizeof *agent->vigil.pes);
+        agent->vigil.seen = calloc(count, sizeof *agent->vigil.seen);
+        agent->vigil.processes = calloc(count, sizeof *agent->vigil.processes);
     }
-    if (!agent || !agent->members || !agent->connections || !agent->polls || !agent->vigil.pes)
+    if (!agent || !agent->members || !agent->connections || !agent->polls || !agent->vigil.seen ||
+        !agent->vigil.processes)
         return NULL; /* the process ends */
     for (uint32_t i = 0; i < count; i++) {
         agent->members[i].rank = start->pes[i].rank;

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 void quoit_proxy_process_say(int fd, const struct quoit_proxy_message *message)
@@ -16,6 +17,11 @@ void quoit_proxy_process_say(int fd, const struct quoit_proxy_message *message)
 void quoit_proxy_process_tell(int fd, enum quoit_proxy_kind kind)
 {
     quoit_proxy_process_say(fd, &(struct quoit_proxy_message){.magic = QUOIT_BOOT_MAGIC, .kind = kind});
+}
+
+void quoit_proxy_process_offer(int fd, const struct quoit_proxy_message *message)
+{
+    (void)quoit_send_with_descriptors(fd, message, sizeof *message, NULL, 0, MSG_DONTWAIT);
 }
 
 static void say_start(const struct quoit_boot *host, uint64_t tag, int fd)

@@ -34,9 +34,15 @@
  *   PING                 ->                     do you hang? Not while READY or FINALIZED wait for their answers
  *                        <-   PING              no
  *                        <-   ABSENT host       its PEs have ended, and those of this host wait for them in shmem_init
+ *   LEAVING              ->                     to the agent of host 0: a PE of this host is in shmem_finalize
+ *   STILL question       ->                     to all others: what do your PEs wait for (rounds.h)?
+ *   STILL_SEEN answer    ->                     to the agent of host 0
+ *                        <-   LEAVING, STILL, STILL_SEEN host, of another host
  *
- * READY to END also travel between proxies, as messages of the network. Ends: the agent that loses the proxy, or gets
- * no answer for twice the limit after which the other hosts take it for lost, ends its PEs.
+ * READY to END, and the last three, also travel between proxies, as messages of the network. The last three may be
+ * lost where a process is stopped, and are not sent while READY or FINALIZED wait for their answers. Ends: the agent
+ * that loses the proxy, or gets no answer for twice the limit after which the other hosts take it for lost, ends its
+ * PEs.
  *
  * A proxy is a child of who starts it, and the kernel kills it when that ends, however: a stopped one too. The other
  * hosts see its connections end.
@@ -49,6 +55,7 @@
 #include "base/status.h"
 #include "boot/boot.h"
 #include "boot/program.h"
+#include "boot/rounds.h"
 #include "host/layout.h"
 #include "lane/network.h"
 #include "port/port.h"
@@ -73,6 +80,15 @@ enum quoit_proxy_kind {
     QUOIT_PROXY_LOST,
     QUOIT_PROXY_ABSENT,
     QUOIT_PROXY_PING,
+    QUOIT_PROXY_LEAVING,
+    QUOIT_PROXY_STILL,
+    QUOIT_PROXY_STILL_SEEN,
+};
+
+/* Of STILL and STILL_SEEN. */
+union quoit_proxy_still {
+    struct quoit_rounds_question question;
+    struct quoit_rounds_answer answer;
 };
 
 struct quoit_proxy_message {
@@ -110,6 +126,11 @@ struct quoit_proxy_message {
         } lost;                 /* LOST, ABSENT */
         uint32_t dead_links[2]; /* CUT_OFF */
         int32_t status;         /* END; FAILED: enum quoit_status */
+        struct {
+            uint32_t host; /* of another host: which one */
+            uint32_t unused;
+            union quoit_proxy_still is;
+        } still;
     } body;
 };
 
@@ -121,5 +142,7 @@ QUOIT_MUST_USE enum quoit_status quoit_proxy_process_start(const struct quoit_bo
 /* Sends one message of a kind without a body, or a whole one. The other side may have ended. */
 void quoit_proxy_process_say(int fd, const struct quoit_proxy_message *message);
 void quoit_proxy_process_tell(int fd, enum quoit_proxy_kind kind);
+/* Sends one that may be lost: it is, rather than waited for, if the other side is stopped and much lies before it. */
+void quoit_proxy_process_offer(int fd, const struct quoit_proxy_message *message);
 
 #endif

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "boot/vigil.h"
 #include "boot/ended.h"
-#include "boot/wish.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#define LOOK_EVERY_NS 900000000u  /* below the tick of the agent */
-#define STILL_NS      5000000000u /* of all PEs asleep, before the warning */
-#define TOLD_MAX      4
+#define LOOK_EVERY_NS    900000000u /* below the tick of the agent */
+#define TOLD_MAX         4
+#define OWN_THREAD_COUNT 2u                    /* of a PE: the program's first, and the one of watch.h */
+#define GIVE_UP_NS       UINT64_C(10000000000) /* a question or an answer was lost, or a host is stopped */
 
 /* pe: of this host, as everywhere here. */
 static struct quoit_pe_shared *record(const struct quoit_vigil *vigil, uint32_t pe)
@@ -66,82 +65,69 @@ static struct quoit_wish_host wish_host_of(void *arg, uint32_t pe)
     return (struct quoit_wish_host){.layout = &host->layout, .front = host->memory, .memory_fd = host->memory_fd};
 }
 
-/* The PE, of this host, that has entered shmem_finalize with a lock for which another waits; or local_count. Its mark
- * in the lock is cleared before shmem_clear_lock returns. */
-static uint32_t find_lock_keeper(const struct quoit_vigil *vigil)
+/* One that has passed shmem_finalize waits for nothing that this job knows. */
+static struct quoit_looks_pe looks_pe_of(void *arg, uint32_t pe)
 {
-    const struct quoit_layout *layout = &vigil->host->layout;
-    const struct quoit_wish_job view = {.pe_count = layout->job.pe_count,
-                                        .is_partial = true,
-                                        .host_of = wish_host_of,
-                                        .arg = (void *)(uintptr_t)vigil->host};
-    for (uint32_t pe = 0; pe < layout->local_count; pe++) {
-        struct quoit_wish_reading reading;
-        const struct quoit_wish wish = record(vigil, pe)->wish;
-        if (!wish.is_lock || !__atomic_load_n(&record(vigil, pe)->waiting_in[0], __ATOMIC_RELAXED))
-            continue;
-        quoit_wish_read(&view, layout->first_pe + pe, &wish, NULL, &reading);
-        if (reading.holder != QUOIT_WISH_NO_HOLDER &&
-            word(vigil, reading.holder - layout->first_pe) == QUOIT_BOOT_LEAVING)
-            return reading.holder - layout->first_pe;
-    }
-    return layout->local_count;
+    const struct quoit_vigil *vigil = arg;
+    uint32_t local = pe - vigil->host->layout.first_pe, kind = word(vigil, local);
+    return (struct quoit_looks_pe){.process = kind == QUOIT_BOOT_FINALIZED ? 0 : vigil->processes[local],
+                                   .is_leaving = kind == QUOIT_BOOT_LEAVING};
 }
 
-static bool has_left_with_lock(const struct quoit_vigil *vigil)
+/* The questions travel as the traffic of the hosts does, so that is not looked at. */
+static void look(const struct quoit_vigil *vigil, const struct quoit_rounds_question *question,
+                 struct quoit_rounds_answer *answer_out)
 {
-    uint32_t count = vigil->host->layout.local_count, keeper = find_lock_keeper(vigil), told = 0;
-    if (keeper == count)
-        return false;
-    if (!quoit_ended_claim(vigil->host->memory, 1))
-        return true;
-    quoit_ended_line(
-        "PE %u left the job by shmem_finalize, exit(0) or return from main with a lock for which others wait; "
-        "the job was ended [Q0242]",
-        vigil->host->layout.first_pe + keeper);
-    for (uint32_t pe = 0; pe < count && told < TOLD_MAX; pe++)
-        if (record(vigil, pe)->wish.is_lock && pe != keeper) {
+    const struct quoit_boot *host = vigil->host;
+    const struct quoit_looks looks = {.layout = &host->layout,
+                                      .front = host->memory,
+                                      .memory_fd = host->memory_fd,
+                                      .wishes = {.pe_count = host->layout.job.pe_count,
+                                                 .is_partial = true,
+                                                 .host_of = wish_host_of,
+                                                 .arg = (void *)(uintptr_t)host},
+                                      .seen = vigil->seen,
+                                      .own_thread_count = OWN_THREAD_COUNT,
+                                      .pe_of = looks_pe_of,
+                                      .arg = (void *)(uintptr_t)vigil};
+    quoit_looks_take(&looks, question, answer_out);
+}
+
+static void report_polled(const struct quoit_vigil *vigil)
+{
+    uint32_t count = vigil->host->layout.local_count;
+    quoit_ended_line("PE %u left the job by shmem_finalize, exit(0) or return from main and the others do nothing but "
+                     "wait or poll for what no PE will write; the job was ended [Q0244]",
+                     vigil->rounds.sum.leaver);
+    for (uint32_t pe = 0; pe < count && pe < TOLD_MAX; pe++)
+        if (word(vigil, pe) != QUOIT_BOOT_LEAVING)
             say_where(vigil, pe);
-            told++;
-        }
-    return true;
 }
 
-/* Differs after any PE has woken and slept again, or has found what it polled for. 0: some PE is at work, or has ended.
- */
-static uint64_t digest_of(struct quoit_vigil *vigil)
+static enum quoit_vigil_verdict conclude(struct quoit_vigil *vigil)
 {
-    uint64_t digest = 1;
-    bool is_at_work = false;
-    for (uint32_t pe = 0; pe < vigil->host->layout.local_count; pe++) {
-        uint64_t look = quoit_still_look(&vigil->pes[pe], record(vigil, pe));
-        is_at_work |= look == 0;
-        digest = (digest ^ look) * 0x9e3779b97f4a7c15u + 1;
+    const struct quoit_job_config *job = &vigil->host->layout.job;
+    struct quoit_rounds *rounds = &vigil->rounds;
+    enum quoit_rounds_verdict verdict =
+        quoit_rounds_end(rounds, job->pe_count, job->host_count > 1 ? vigil->host->network.link_limit_ns : 0);
+    if (verdict == QUOIT_ROUNDS_MOVES)
+        return QUOIT_VIGIL_FINE;
+    if (verdict == QUOIT_ROUNDS_WARNS) {
+        quoit_ended_line("warning: PE %u waits in shmem_finalize, the others wait elsewhere%s, and nothing has moved "
+                         "for %u s [Q0220]",
+                         rounds->sum.leaver, rounds->sum.has_polls ? " or do nothing but poll" : "",
+                         (unsigned)(QUOIT_ROUNDS_WARN_NS / 1000000000u));
+        return QUOIT_VIGIL_FINE;
     }
-    if (is_at_work)
-        return 0;
-    return digest ? digest : 1;
-}
-
-static void warn_of_stillness(struct quoit_vigil *vigil, uint64_t now_ns)
-{
-    uint32_t count = vigil->host->layout.local_count, leaving = 0, leaver = 0;
-    for (uint32_t pe = count; pe-- > 0;)
-        if (word(vigil, pe) == QUOIT_BOOT_LEAVING) {
-            leaving++;
-            leaver = pe;
-        }
-    uint64_t digest = leaving > 0 && leaving < count ? digest_of(vigil) : 0;
-    if (digest == 0 || digest != vigil->digest) {
-        vigil->digest = digest;
-        vigil->since_ns = now_ns;
-    } else if (now_ns - vigil->since_ns >= STILL_NS && !vigil->is_told) {
-        vigil->is_told = true;
-        quoit_ended_line(
-            "warning: PE %u waits in shmem_finalize, the others wait or poll elsewhere, and nothing has moved for "
-            "%u s [Q0220]",
-            leaver, (unsigned)(STILL_NS / 1000000000u));
-    }
+    if (!quoit_ended_claim(vigil->host->memory, 1))
+        return QUOIT_VIGIL_LEFT;
+    if (verdict == QUOIT_ROUNDS_POLLED)
+        report_polled(vigil);
+    else
+        quoit_ended_line("PE %u left the job by shmem_finalize, exit(0) or return from main with a lock for which PE "
+                         "%u waits in shmem_set_lock; the job was ended [Q0242]",
+                         rounds->keeper, rounds->waiter);
+    return QUOIT_VIGIL_LEFT;
 }
 
 enum quoit_vigil_verdict quoit_vigil_step(struct quoit_vigil *vigil, uint64_t now_ns)
@@ -149,9 +135,69 @@ enum quoit_vigil_verdict quoit_vigil_step(struct quoit_vigil *vigil, uint64_t no
     if (now_ns < vigil->next_ns)
         return QUOIT_VIGIL_FINE;
     vigil->next_ns = now_ns + LOOK_EVERY_NS;
-    if (has_left(vigil) || has_left_with_lock(vigil))
-        return QUOIT_VIGIL_LEFT;
-    if (vigil->host->layout.job.host_count == 1) /* else they may wait for another host */
-        warn_of_stillness(vigil, now_ns);
+    return has_left(vigil) ? QUOIT_VIGIL_LEFT : QUOIT_VIGIL_FINE;
+}
+
+static bool has_leaver(const struct quoit_vigil *vigil)
+{
+    for (uint32_t pe = 0; pe < vigil->host->layout.local_count; pe++)
+        if (word(vigil, pe) == QUOIT_BOOT_LEAVING)
+            return true;
+    return false;
+}
+
+static enum quoit_vigil_verdict take_answer(struct quoit_vigil *vigil, uint32_t host,
+                                            const struct quoit_rounds_answer *answer)
+{
+    struct quoit_rounds *rounds = &vigil->rounds;
+    bool is_last = quoit_rounds_take(rounds, host, answer, sizeof *answer) && !rounds->is_open;
+    return is_last ? conclude(vigil) : QUOIT_VIGIL_FINE;
+}
+
+static enum quoit_vigil_verdict begin_round(struct quoit_vigil *vigil, int proxy_fd, uint64_t now_ns)
+{
+    struct quoit_rounds *rounds = &vigil->rounds;
+    struct quoit_rounds_answer own;
+    struct quoit_proxy_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_STILL};
+    quoit_rounds_begin(rounds, vigil->host->layout.job.host_count, now_ns);
+    vigil->is_due = false;
+    message.body.still.is.question = rounds->question;
+    if (proxy_fd >= 0)
+        quoit_proxy_process_offer(proxy_fd, &message);
+    look(vigil, &rounds->question, &own);
+    return take_answer(vigil, 0, &own);
+}
+
+enum quoit_vigil_verdict quoit_vigil_ask(struct quoit_vigil *vigil, int proxy_fd, uint64_t now_ns)
+{
+    uint64_t apart_ns = vigil->rounds.is_open ? GIVE_UP_NS : QUOIT_ROUNDS_APART_NS;
+    if ((vigil->asked_ns && now_ns < vigil->asked_ns + apart_ns) || !(vigil->is_due || has_leaver(vigil)))
+        return QUOIT_VIGIL_FINE;
+    vigil->asked_ns = now_ns;
+    if (vigil->host->layout.host == 0)
+        return begin_round(vigil, proxy_fd, now_ns);
+    quoit_proxy_process_offer(proxy_fd,
+                              &(struct quoit_proxy_message){.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_LEAVING});
+    return QUOIT_VIGIL_FINE;
+}
+
+static void answer(const struct quoit_vigil *vigil, int proxy_fd, const struct quoit_rounds_question *question)
+{
+    struct quoit_proxy_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_STILL_SEEN};
+    if (question->lock_count > QUOIT_ROUNDS_LOCKS_MAX)
+        return;
+    look(vigil, question, &message.body.still.is.answer);
+    quoit_proxy_process_offer(proxy_fd, &message);
+}
+
+enum quoit_vigil_verdict quoit_vigil_take(struct quoit_vigil *vigil, int proxy_fd,
+                                          const struct quoit_proxy_message *message)
+{
+    if (message->kind == QUOIT_PROXY_STILL)
+        answer(vigil, proxy_fd, &message->body.still.is.question);
+    else if (message->kind == QUOIT_PROXY_STILL_SEEN)
+        return take_answer(vigil, message->body.still.host, &message->body.still.is.answer);
+    else
+        vigil->is_due = true;
     return QUOIT_VIGIL_FINE;
 }

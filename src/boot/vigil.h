@@ -1,30 +1,43 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* vigil.h - detects, from the records of the PEs of a host, that a PE left the job while others wait for it. For jobs
- * without oshrun, which detects it from messages.
+/* vigil.h - detects that PEs wait for what can never come, because another has left the job. For jobs without oshrun.
+ *
+ * That a PE has passed shmem_finalize while another was elsewhere it reads from the records of its own host. That the
+ * PEs of all hosts wait for one in shmem_finalize it decides by rounds (rounds.h): the agent of host 0 asks those of
+ * the others, through the proxies, once one of them has such a PE (proxy_process.h).
  */
 #ifndef QUOIT_BOOT_VIGIL_H
 #define QUOIT_BOOT_VIGIL_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "boot/boot.h"
-#include "boot/still.h"
+#include "boot/looks.h"
+#include "boot/proxy_process.h"
 
 struct quoit_vigil {
     const struct quoit_boot *host; /* layout, and the memory as far as the records */
-    uint64_t digest;               /* of what still.h says of the PEs; 0: some PE is at work */
-    struct quoit_still *pes;       /* [local_count], zero at first; of who watches */
-    uint64_t since_ns;
-    uint64_t next_ns;
-    uint64_t is_told;
+    pid_t *processes;              /* [local_count]; 0: unknown, or it has ended */
+    struct quoit_looks_seen *seen; /* [local_count], zero at first */
+    uint64_t next_ns;              /* when the records are looked at again */
+    uint64_t asked_ns;             /* when a round was begun, or asked for; 0: never */
+    /* Of host 0: */
+    struct quoit_rounds rounds;
+    bool is_due; /* some host has a PE in shmem_finalize, since the last round began */
 };
 
 enum quoit_vigil_verdict {
     QUOIT_VIGIL_FINE,
-    QUOIT_VIGIL_LEFT, /* reported: a PE has finalized while others were elsewhere, or with a lock for which one waits */
+    QUOIT_VIGIL_LEFT, /* reported: the job is to be ended */
 };
 
-/* Checks, at most about once a second. */
+/* Looks for a PE that has finalized while others were elsewhere, at most about once a second. */
 enum quoit_vigil_verdict quoit_vigil_step(struct quoit_vigil *vigil, uint64_t now_ns);
+/* Begins a round, or asks host 0 for one, while a PE of a host is in shmem_finalize. proxy_fd: -1 if there is one host.
+ */
+enum quoit_vigil_verdict quoit_vigil_ask(struct quoit_vigil *vigil, int proxy_fd, uint64_t now_ns);
+/* LEAVING, STILL or STILL_SEEN of another host. The last answer of a round decides. */
+enum quoit_vigil_verdict quoit_vigil_take(struct quoit_vigil *vigil, int proxy_fd,
+                                          const struct quoit_proxy_message *message);
 
 #endif

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "env/process.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define EXITING     0x4u /* PF_EXITING of the kernel, which shows its flags */
@@ -59,4 +63,15 @@ bool quoit_process_descends(pid_t pid, pid_t ancestor)
         pid = process.parent;
     }
     return pid > 0 && pid == ancestor;
+}
+
+bool quoit_process_has_ended(pid_t pid)
+{
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (fd < 0)
+        return kill(pid, 0) != 0 && errno == ESRCH;
+    struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+    bool has_ended = poll(&poll_fd, 1, 0) > 0;
+    close(fd);
+    return has_ended;
 }

@@ -17,6 +17,8 @@ struct quoit_process {
 
 /* False: there is no such process, or /proc does not show it; *process_out is all zero then. */
 bool quoit_process_look(pid_t pid, struct quoit_process *process_out);
+/* Also when its parent has not waited for it yet, unless the kernel or a container refuses pidfd_open. */
+bool quoit_process_has_ended(pid_t pid);
 /* As ps shows it. */
 bool quoit_process_is_named(pid_t pid, const char *name);
 /* Whether `pid` is `ancestor` or descends from it. */

@@ -742,12 +742,6 @@ class Apart(Namespaces):
         return scenario.Job(["ip", "netns", "exec", self.names[0], scenario.OSHRUN, *map(str, arguments)],
                             env=scenario.environment(self.mark, **(env or {})), **how)
 
-    def slow_down(self, host, rate):
-        if not shutil.which("tc"):
-            return False
-        return subprocess.run(["ip", "netns", "exec", self.switch, "tc", "qdisc", "add", "dev", f"port{host}", "root", "tbf",
-                               "rate", rate, "burst", "64kb", "latency", "50ms"], capture_output=True, check=False).returncode == 0
-
 
 @HAS_NETWORK
 class Hosts(Looks, Apart, Machines):

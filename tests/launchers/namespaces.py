@@ -75,3 +75,9 @@ class Namespaces:
 
     def plug(self, host, state):
         ip("-n", self.switch, "link", "set", f"port{host}", state)
+
+    def slow_down(self, host, rate):
+        if not shutil.which("tc"):
+            return False
+        return subprocess.run(["ip", "netns", "exec", self.switch, "tc", "qdisc", "add", "dev", f"port{host}", "root", "tbf",
+                               "rate", rate, "burst", "64kb", "latency", "50ms"], capture_output=True, check=False).returncode == 0

@@ -127,7 +127,7 @@ class Pmi(scenario.Case):
 
     def test_one_leaves_with_a_lock(self):
         _, statuses, _, err = self.launch(*[[MISBEHAVE, -1, "keep", 1]] * 3)
-        self.assertRegex(err, "^quoit: PE 1 left the job by .* with a lock .*Q0242.\nquoit:   PE [02] was in shmem_set_lock\n")
+        self.assertRegex(err, "^quoit: PE 1 left the job by .* with a lock for which PE [02] waits in shmem_set_lock; .*Q0242.\n")
         self.assertTrue(all(statuses), statuses)
 
     def test_kills_at_random(self):

@@ -2,8 +2,9 @@
 """Aim: a job over several machines whose PEs wait for what can never come has a named end, or a warning, wherever they are; PEs that
 are late or stopped, and puts that are under way, are waited for.
 
-Method: two and three machines, with the PE that leaves first and last; Here is by a --rsh that ignores the name, Hosts by machines
-made of network namespaces, over one of whose cables a put takes longer than the limit."""
+Method: two and three machines, with the PE that leaves first and last. Of oshrun: Here is by a --rsh that ignores the name, Hosts by
+machines made of network namespaces, over one of whose cables a put takes longer than the limit. HydraHosts is mpiexec.hydra over
+such machines, Srun a Slurm of two nodes (real.py)."""
 import os
 import re
 import shutil
@@ -13,54 +14,58 @@ import tempfile
 import time
 import unittest
 
+import direct
 import machines
 from machines import HAS_NETWORK, MISBEHAVE, PATIENT, scenario
+from real import IN_SLURM, Slurm
 
 
 class Stillness:
-    """on(count, per_machine) of a class: the options of a job over so many machines (docs/design/stillness.md)."""
+    """begun(count, *words) of a class: a job over so many machines, with per_machine PEs on each (docs/design/stillness.md)."""
 
-    POLLS_S = 30  # of nothing but polls in vain, before the end
+    POLLS_S = 30                 # of nothing but polls in vain, before the end
+    END_S = 200                  # of a job that has no end
+    COUNTS = (2, 3)              # of machines
+    ON, BY_EXIT = "", ""         # what the launcher's agents know of the PE that has left
+    WAITERS = r"for which PE [012] waits in shmem_set_lock"
 
     def places(self):
-        """Jobs over two and three machines, with the PE that leaves first and last: options, and that PE."""
-        return [(self.on(count), leaver) for count in (2, 3) for leaver in (0, count - 1)]
-
-    def begun(self, *words, **how):
-        return self.start("--timeout", "200s", *words, **how)
+        """Jobs over two and three machines, with the PE that leaves first and last."""
+        return [(count, leaver) for count in self.COUNTS for leaver in (0, count - 1)]
 
     def test_a_lock_whose_holder_has_left(self):
-        for options, leaver in self.places():
-            with self.subTest(options=options, leaver=leaver):
-                result = self.run_job("--timeout", "200s", *options, MISBEHAVE, -1, "keep", leaver)
-                self.assertEqual(result.status, 1, result)
-                self.assertRegex(result.err, rf"PE {leaver} on \S+ left the job by exit\(0\) or return from main with a lock .*Q0242")
-                self.assertRegex(result.err, r"PEs? [-,012]+ (was|were) waiting in shmem_set_lock .* for lock held_lock")
+        for count, leaver in self.places():
+            with self.subTest(count=count, leaver=leaver):
+                job = self.begun(count, MISBEHAVE, -1, "keep", leaver)
+                _, err = job.communicate(timeout=self.END_S)
+                self.assertEqual(job.returncode, 1, err)
+                self.assertRegex(err.decode(), rf"PE {leaver}{self.ON} left the job by .*exit\(0\) or return from main with a lock .*Q0242")
+                self.assertRegex(err.decode(), self.WAITERS)
 
     def test_one_leaves_and_the_others_wait(self):
-        jobs = [(leaver, self.begun(*options, MISBEHAVE, -1, "desert", leaver)) for options, leaver in self.places()]
+        jobs = [(leaver, self.begun(count, MISBEHAVE, -1, "desert", leaver)) for count, leaver in self.places()]
         for leaver, job in jobs:
             line = job.stderr.readline().decode()
             job.send_signal(signal.SIGTERM)
             _, err = job.communicate(timeout=scenario.LIMIT_S)
-            self.assertRegex(line, rf"warning: PE {leaver} on \S+ waits in shmem_finalize, by exit\(0\).*\[Q0220\]", err)
+            self.assertRegex(line, rf"warning: PE {leaver}{self.ON} waits in shmem_finalize{self.BY_EXIT}, .*\[Q0220\]", err)
 
     @unittest.skipIf("thread" in scenario.SANITIZE, "ThreadSanitizer gives each process a second thread, which might end a poll")
     def test_one_leaves_and_the_others_poll(self):
-        jobs = [(leaver, self.begun(*options, MISBEHAVE, -1, "poll-" + how, leaver))
-                for (options, leaver), how in zip(self.places(), ("test", "g", "g", "signal"))]
+        jobs = [(leaver, self.begun(count, MISBEHAVE, -1, "poll-" + how, leaver))
+                for (count, leaver), how in zip(self.places(), ("test", "g", "g", "signal"))]
         for leaver, job in jobs:
-            _, err = job.communicate(timeout=200 + scenario.LIMIT_S)
+            _, err = job.communicate(timeout=self.END_S + scenario.LIMIT_S)
             self.assertEqual(job.returncode, 1, err)
-            self.assertRegex(err.decode(), rf"warning: PE {leaver} on \S+ waits in shmem_finalize, .*nothing but poll.*\[Q0220\]")
-            self.assertRegex(err.decode(), rf"PE {leaver} on \S+ left the job by .*wait or poll for what no PE will write.*\[Q0244\]")
+            self.assertRegex(err.decode(), rf"warning: PE {leaver}{self.ON} waits in shmem_finalize.*, .*nothing but poll.*\[Q0220\]")
+            self.assertRegex(err.decode(), rf"PE {leaver}{self.ON} left the job by .*wait or poll for what no PE will write.*\[Q0244\]")
 
     def token(self, leaver, stopped):
         """A job whose token does not go on before `go` is made, the PE that is stopped, and `go`."""
-        folder = tempfile.mkdtemp()
+        folder = tempfile.mkdtemp(dir="/var/tmp")  # the nodes of slurm.sh have a /tmp of their own
         self.addCleanup(shutil.rmtree, folder)
         go = os.path.join(folder, "go")
-        job = self.begun(*self.on(2, 2), MISBEHAVE, -1, "token", leaver, env={"SCENARIO_GO": go})
+        job = self.begun(2, MISBEHAVE, -1, "token", leaver, per_machine=2, env={"SCENARIO_GO": go})
         found = [re.fullmatch(r"PE (\d) is process (\d+)\n", job.stdout.readline().decode()).groups() for _ in range(4)]
         victim = int(dict(found)[str(stopped)]) if stopped is not None else None
         if victim:  # it has waited for a while when it has looked again several times
@@ -92,8 +97,32 @@ class Stillness:
                 self.assertEqual((job.returncode, err), (0, b""))
 
 
+class PutMuch:
+    """Over machines that are namespaces."""
+
+    def test_a_put_under_way_is_waited_for(self):
+        """For longer than the limit, over a cable that carries 2 Mbit/s, while the PE that waits for it polls."""
+        if not self.slow_down(2, "2mbit"):
+            self.skipTest("tc cannot slow a link down here")
+        self.addCleanup(subprocess.run, ["ip", "netns", "exec", self.switch, "tc", "qdisc", "delete", "dev", "port2", "root"],
+                        capture_output=True, check=False)
+        begin = time.monotonic()
+        job = self.begun(3, MISBEHAVE, -1, "put-much", 0)
+        _, err = job.communicate(timeout=self.END_S)
+        self.assertEqual((job.returncode, err), (0, b""))
+        self.assertGreater(time.monotonic() - begin, self.POLLS_S + 5)
+
+
+class Oshrun(Stillness):
+    ON, BY_EXIT = r" on \S+", r", by exit\(0\).*"
+    WAITERS = r"PEs? [-,012]+ (was|were) waiting in shmem_set_lock .* for lock held_lock"
+
+    def begun(self, count, *words, per_machine=1, **how):
+        return self.start("--timeout", f"{self.END_S}s", *self.on(count, per_machine), *words, **how)
+
+
 @HAS_NETWORK
-class Here(Stillness, machines.Machines):
+class Here(Oshrun, machines.Machines):
     """All names are this machine."""
 
     @classmethod
@@ -108,16 +137,53 @@ class Here(Stillness, machines.Machines):
 
 
 @HAS_NETWORK
-class Hosts(Stillness, machines.Apart, machines.Machines):
-    def test_a_put_under_way_is_waited_for(self):
-        """For longer than the limit, over a cable that carries 2 Mbit/s, while the PE that waits for it polls."""
-        if not self.slow_down(2, "2mbit"):
-            self.skipTest("tc cannot slow a link down here")
-        self.addCleanup(subprocess.run, ["ip", "netns", "exec", self.switch, "tc", "qdisc", "delete", "dev", "port2", "root"],
-                        capture_output=True, check=False)
-        result = self.run_job(*self.on(3), "--timeout", "200s", MISBEHAVE, -1, "put-much", 0)
-        self.assertEqual((result.status, result.err), (0, ""), result)
-        self.assertGreater(result.seconds, self.POLLS_S + 5)
+class Hosts(PutMuch, Oshrun, machines.Apart, machines.Machines):
+    pass
+
+
+class Launched(Stillness):
+    """words(per_machine, count) of a class: the launcher, for so many PEs in all."""
+
+    def begun(self, count, *words, per_machine=1, env=None):
+        command = [*self.words(per_machine, count * per_machine), *words]
+        job = scenario.Job([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           env=scenario.environment(self.mark, **direct.PATIENT, **(env or {})))
+        self.addCleanup(self.end, job)
+        return job
+
+    @staticmethod
+    def end(job):
+        if job.poll() is None:
+            job.terminate()
+            job.communicate(timeout=scenario.LIMIT_S)
+
+
+@unittest.skipIf(IN_SLURM, "in a Slurm")
+class HydraHosts(PutMuch, Launched, direct.Hydra):
+    """The tests of the base are not run again."""
+    test_places = test_conformance = test_ends = None
+
+    def words(self, per_machine, count):
+        return ["ip", "netns", "exec", self.names[0], *super().words(per_machine, count)]
+
+
+@unittest.skipUnless(IN_SLURM, "run by InSlurm")
+class Srun(Launched, scenario.Case):
+    COUNTS = (2,)
+
+    def words(self, per_machine, count):
+        return ["srun", "--mpi=pmi2", "-N", count // per_machine, "-n", count]
+
+
+class SrunPmix(Srun):
+    def words(self, per_machine, count):
+        return ["srun", "--mpi=pmix", "-N", count // per_machine, "-n", count]
+
+
+class InSlurm(Slurm):
+    def test_in_a_slurm(self):
+        self.run_in_a_slurm(__file__, "Srun", "SrunPmix.test_a_lock_whose_holder_has_left",
+                            "SrunPmix.test_one_leaves_and_the_others_poll")
 
 
 if __name__ == "__main__":
