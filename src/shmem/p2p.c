@@ -242,9 +242,10 @@ QUOIT_INLINE bool is_met(const void *ivar, const void *value, uint8_t bytes, boo
     QUOIT_API(int, N##_test, (T * ivar, int cmp, T cmp_value))                                                         \
     {                                                                                                                  \
         if (is_sound(ivar, sizeof(T), cmp))                                                                            \
-            return quoit_poll_test(IS_MET(T, ivar, cmp_value, cmp));                                                   \
+            return quoit_poll_test_of(ivar, sizeof(T), IS_MET(T, ivar, cmp_value, cmp));                               \
         QUOIT_JOB_ENTER("shmem_" #N "_test");                                                                          \
-        return quoit_poll_test(test_one(SET(T, ivar, NULL, &cmp_value, 1, cmp, false), "shmem_" #N "_test"));          \
+        return quoit_poll_test_of(ivar, sizeof(T),                                                                     \
+                                  test_one(SET(T, ivar, NULL, &cmp_value, 1, cmp, false), "shmem_" #N "_test"));       \
     }
 QUOIT_P2P_TYPES(X)
 #undef X

@@ -58,6 +58,22 @@ bool quoit_poll_is_same(const void *word, uint64_t value)
     return is_same;
 }
 
+void quoit_poll_in_vain_of(const void *object, uint32_t bytes)
+{
+    bool is_same_object = __atomic_load_n(&quoit_job.polled, __ATOMIC_RELAXED) == object;
+    uint64_t value;
+    if (bytes == sizeof(uint64_t)) /* which another PE may be writing */
+        value = __atomic_load_n((const uint64_t *)object, __ATOMIC_RELAXED);
+    else if (bytes == sizeof(uint32_t))
+        value = __atomic_load_n((const uint32_t *)object, __ATOMIC_RELAXED);
+    else
+        value = __atomic_load_n((const uint16_t *)object, __ATOMIC_RELAXED);
+    if (quoit_poll_is_same(object, value) || !is_same_object)
+        quoit_poll_in_vain();
+    else
+        quoit_poll_met();
+}
+
 void quoit_poll_count_word(const void *word, uint64_t value)
 {
     bool is_same_word = __atomic_load_n(&quoit_job.polled, __ATOMIC_RELAXED) == word;

@@ -35,6 +35,8 @@ bool quoit_poll_is_same(const void *word, uint64_t value);
 /* A poll begins, after a round of them. */
 void quoit_poll_begin_slow(void);
 void quoit_poll_in_vain(void);
+/* A test of one object does not hold. It was not in vain if the previous poll read another value of the same object. */
+void quoit_poll_in_vain_of(const void *object, uint32_t bytes);
 /* A poll that is not in vain, after some that were. */
 void quoit_poll_met(void);
 
@@ -63,6 +65,15 @@ QUOIT_INLINE bool quoit_poll_test(bool is_met)
     else if (__builtin_expect(__atomic_load_n(&quoit_job.vain_count, __ATOMIC_RELAXED) != 0, 0))
         quoit_poll_met();
     return is_met;
+}
+/* Of a test of one object. */
+QUOIT_INLINE bool quoit_poll_test_of(const void *object, uint32_t bytes, bool is_met)
+{
+    if (is_met)
+        return quoit_poll_test(true);
+    quoit_poll(QUOIT_POLL_LOOK);
+    quoit_poll_in_vain_of(object, bytes);
+    return false;
 }
 
 #endif

@@ -135,6 +135,13 @@ class Here(Oshrun, machines.Machines):
     def on(cls, count, per_machine=1):
         return (*PATIENT, "--host", ",".join(f"{name}:{per_machine}" for name in ("east", "west", "north")[:count]), *cls.rsh)
 
+    def test_additions_between_polls_are_waited_for(self):
+        """For longer than the limit, to a number that is polled for."""
+        job = self.begun(3, MISBEHAVE, -1, "count-slowly", 0)
+        _, err = job.communicate(timeout=self.END_S)
+        self.assertEqual(job.returncode, 0, err)
+        self.assertNotIn(b"Q0244", err)
+
 
 @HAS_NETWORK
 class Hosts(PutMuch, Oshrun, machines.Apart, machines.Machines):

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -91,6 +92,27 @@ static void pass_token(int leaver)
         if (me != first)
             shmem_long_p(&flag, i, next);
     }
+    exit(0);
+}
+
+/* PE `leaver` returns from main. Another one polls for a number in its own memory, to which a third one adds now and
+ * then, between polls of its own that are in vain; it takes more than half a minute. */
+static void count_slowly(int leaver)
+{
+    static long number, never;
+    const int wanted = 20, apart_s = 2;
+    int me = shmem_my_pe(), adder = leaver == 0 ? 1 : 0, counter = leaver == 2 ? 1 : 2;
+    time_t last = time(NULL);
+    for (int done = 0; me == adder && done < wanted;) {
+        shmem_long_test(&never, SHMEM_CMP_NE, 0);
+        if (time(NULL) - last < apart_s)
+            continue;
+        last += apart_s;
+        done++;
+        shmem_long_atomic_inc(&number, counter);
+    }
+    while (me == counter && !shmem_long_test(&number, SHMEM_CMP_GE, wanted))
+        ;
     exit(0);
 }
 
@@ -193,6 +215,8 @@ static bool has_left_others(const char *deed, int leaver)
         pass_token(leaver);
     else if (strcmp(deed, "put-much") == 0)
         put_much(leaver);
+    else if (strcmp(deed, "count-slowly") == 0)
+        count_slowly(leaver);
     else
         return false;
     return true;
