@@ -33,6 +33,10 @@ class Stillness:
         """Jobs over two and three machines, with the PE that leaves first and last."""
         return [(count, leaver) for count in self.COUNTS for leaver in (0, count - 1)]
 
+    @staticmethod
+    def stop(job):
+        job.send_signal(signal.SIGTERM)
+
     def test_a_lock_whose_holder_has_left(self):
         for count, leaver in self.places():
             with self.subTest(count=count, leaver=leaver):
@@ -46,7 +50,7 @@ class Stillness:
         jobs = [(leaver, self.begun(count, MISBEHAVE, -1, "desert", leaver)) for count, leaver in self.places()]
         for leaver, job in jobs:
             line = job.stderr.readline().decode()
-            job.send_signal(signal.SIGTERM)
+            self.stop(job)
             _, err = job.communicate(timeout=scenario.LIMIT_S)
             self.assertRegex(line, rf"warning: PE {leaver}{self.ON} waits in shmem_finalize{self.BY_EXIT}, .*\[Q0220\]", err)
 
@@ -155,13 +159,12 @@ class Launched(Stillness):
         command = [*self.words(per_machine, count * per_machine), *words]
         job = scenario.Job([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                            env=scenario.environment(self.mark, **direct.PATIENT, **(env or {})))
-        self.addCleanup(self.end, job)
+        self.addCleanup(self.end_job, job)
         return job
 
-    @staticmethod
-    def end(job):
+    def end_job(self, job):
         if job.poll() is None:
-            job.terminate()
+            self.stop(job)
             job.communicate(timeout=scenario.LIMIT_S)
 
 
@@ -177,14 +180,18 @@ class HydraHosts(PutMuch, Launched, direct.Hydra):
 @unittest.skipUnless(IN_SLURM, "run by InSlurm")
 class Srun(Launched, scenario.Case):
     COUNTS = (2,)
+    MPI = "pmi2"
 
     def words(self, per_machine, count):
-        return ["srun", "--mpi=pmi2", "-N", count // per_machine, "-n", count]
+        return ["srun", "-J", f"stillness{os.urandom(4).hex()}", "--mpi=" + self.MPI, "-N", count // per_machine, "-n", count]
+
+    @staticmethod
+    def stop(job):
+        subprocess.run(["scancel", "--name", job.args[job.args.index("-J") + 1]], check=True)
 
 
 class SrunPmix(Srun):
-    def words(self, per_machine, count):
-        return ["srun", "--mpi=pmix", "-N", count // per_machine, "-n", count]
+    MPI = "pmix"
 
 
 class InSlurm(Slurm):
