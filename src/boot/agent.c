@@ -834,46 +834,6 @@ static struct agent *make_agent(const struct quoit_agent_start *start)
     return agent;
 }
 
-/* The file that the lowest PE has written. NULL: it is of another version of Quoit. */
-static const struct quoit_agent_start *map_start(int fd)
-{
-    struct stat stat;
-    if (fstat(fd, &stat) != 0 || stat.st_size < (off_t)sizeof(struct quoit_agent_start))
-        return NULL;
-    const struct quoit_agent_start *start = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (start == MAP_FAILED)
-        return NULL;
-    if (start->magic != QUOIT_BOOT_MAGIC || !quoit_versions_fit(quoit_version(), &start->version) ||
-        start->hosts.count > QUOIT_JOB_HOSTS_MAX || start->host >= start->hosts.count)
-        return NULL;
-    size_t pe_count = start->hosts.list[start->host].pe_count;
-    bool is_whole = (size_t)stat.st_size == sizeof *start + pe_count * sizeof start->pes[0];
-    return is_whole ? start : NULL;
-}
-
-/* START, with the socket on which the PEs meet and what the lowest PE has written. NULL: that PE has ended, or it was
- * reported. */
-static const struct quoit_agent_start *receive_start(int *listen_fd_out)
-{
-    struct quoit_boot_message message;
-    int fds[2];
-    struct quoit_ancillary came = {.fds = fds, .fd_max = 2};
-    ssize_t n = quoit_receive_with_descriptors(QUOIT_PROGRAM_FD, &message, sizeof message, &came, 0);
-    if (n == 0)
-        return NULL;
-    bool is_whole = n == (ssize_t)sizeof message && message.magic == QUOIT_BOOT_MAGIC &&
-                    message.kind == QUOIT_BOOT_START && came.fd_count == 2;
-    const struct quoit_agent_start *start = is_whole ? map_start(fds[1]) : NULL;
-    if (start) {
-        close(fds[1]);
-        *listen_fd_out = fds[0];
-    } else {
-        quoit_say("a message of another version of Quoit to the agent of a host: is this the oshrun of its library? "
-                  "[Q0311]");
-    }
-    return start;
-}
-
 int quoit_agent_serve(void)
 {
     char who[24];
@@ -886,7 +846,7 @@ int quoit_agent_serve(void)
         return 1;
     quoit_program_ignore_signals();
     say_alive(QUOIT_PROGRAM_FD);
-    const struct quoit_agent_start *start = receive_start(&listen_fd);
+    const struct quoit_agent_start *start = quoit_agent_receive_start(&listen_fd);
     if (!start)
         return 1;
     snprintf(who, sizeof who, "host%u", start->host);

@@ -62,7 +62,12 @@ QUOIT_MUST_USE enum quoit_status quoit_agent_start(const struct quoit_boot *boot
 /* Connects to the agent called `name`. GONE: it has ended; SYSTEM, reported: it is another user's. */
 QUOIT_MUST_USE enum quoit_status quoit_agent_connect(const char *name, int *fd_out);
 
-/* Of oshrun: the agent, until it ends; the status to exit with. */
+/* Of oshrun, which is the agent: */
+
+/* What quoit_agent_start sent, mapped for as long as the process lives, with the socket on which the PEs meet. NULL:
+ * that PE has ended, or it was reported. */
+const struct quoit_agent_start *quoit_agent_receive_start(int *listen_fd_out);
+/* The agent, until it ends; the status to exit with. */
 int quoit_agent_serve(void);
 
 #endif

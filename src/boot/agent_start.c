@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A PE's part of agent.h. */
+/* What a PE gives to the agent, and the agent takes. */
 #include "boot/abstract.h"
 #include "boot/agent.h"
 #include "boot/program.h"
@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum quoit_status quoit_agent_listen(char name_out[QUOIT_AGENT_NAME_BYTES], int *listen_fd_out)
@@ -99,4 +100,42 @@ enum quoit_status quoit_agent_start(const struct quoit_boot *boot, const struct 
         return QUOIT_OK;
     quoit_say("cannot start the agent of this host, %s " QUOIT_AGENT_OPTION ": %s [Q0239]", path, strerror(error));
     return QUOIT_SYSTEM;
+}
+
+/* The file that the lowest PE has written. NULL: it is of another version of Quoit. */
+static const struct quoit_agent_start *map_start(int fd)
+{
+    struct stat stat;
+    if (fstat(fd, &stat) != 0 || stat.st_size < (off_t)sizeof(struct quoit_agent_start))
+        return NULL;
+    const struct quoit_agent_start *start = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (start == MAP_FAILED)
+        return NULL;
+    if (start->magic != QUOIT_BOOT_MAGIC || !quoit_versions_fit(quoit_version(), &start->version) ||
+        start->hosts.count > QUOIT_JOB_HOSTS_MAX || start->host >= start->hosts.count)
+        return NULL;
+    size_t pe_count = start->hosts.list[start->host].pe_count;
+    bool is_whole = (size_t)stat.st_size == sizeof *start + pe_count * sizeof start->pes[0];
+    return is_whole ? start : NULL;
+}
+
+const struct quoit_agent_start *quoit_agent_receive_start(int *listen_fd_out)
+{
+    struct quoit_boot_message message;
+    int fds[2];
+    struct quoit_ancillary came = {.fds = fds, .fd_max = 2};
+    ssize_t n = quoit_receive_with_descriptors(QUOIT_PROGRAM_FD, &message, sizeof message, &came, 0);
+    if (n == 0)
+        return NULL;
+    bool is_whole = n == (ssize_t)sizeof message && message.magic == QUOIT_BOOT_MAGIC &&
+                    message.kind == QUOIT_BOOT_START && came.fd_count == 2;
+    const struct quoit_agent_start *start = is_whole ? map_start(fds[1]) : NULL;
+    if (start) {
+        close(fds[1]);
+        *listen_fd_out = fds[0];
+    } else {
+        quoit_say("a message of another version of Quoit to the agent of a host: is this the oshrun of its library? "
+                  "[Q0311]");
+    }
+    return start;
 }
