@@ -47,7 +47,7 @@ static int is_plugin(const struct dirent *entry)
 
 static void add_plugins(struct parts *parts)
 {
-    char folder[PATH_MAX], path[PATH_MAX + NAME_MAX + 2], name[NAME_MAX + 16];
+    char folder[PATH_MAX], path[PARTS_PATH_BYTES], name[PARTS_NAME_BYTES];
     struct dirent **found = NULL;
     int count = prefix_has(PLUGIN_FOLDER, folder) ? scandir(folder, &found, is_plugin, alphasort) : 0;
     for (int i = 0; i < count; i++) {

@@ -9,12 +9,14 @@
 
 #include "boot/info.h"
 
-#define PARTS_MAX 16
+#define PARTS_MAX        16
+#define PARTS_NAME_BYTES (NAME_MAX + 16)
+#define PARTS_PATH_BYTES (PATH_MAX + NAME_MAX + 2)
 
 struct parts {
     struct quoit_info_part rows[PARTS_MAX];
-    char names[PARTS_MAX][NAME_MAX + 1];
-    char paths[PARTS_MAX][PATH_MAX];
+    char names[PARTS_MAX][PARTS_NAME_BYTES];
+    char paths[PARTS_MAX][PARTS_PATH_BYTES];
     uint32_t count;
 };
 
