@@ -645,6 +645,8 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "before_init") == 0)
         shmem_long_put(globals, &global, 1, 0);
+    if (argc > 1 && strcmp(argv[1], "finalize_before_init") == 0)
+        shmem_finalize();
     if (argc > 1 && strcmp(argv[1], "provided_null") == 0)
         shmem_init_thread(SHMEM_THREAD_SINGLE, NULL);
     int provided;

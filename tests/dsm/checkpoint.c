@@ -12,7 +12,7 @@
 
 struct state {
     uint64_t step, count, checkpoints;
-    char path[1024]; /* on a page that PE 0 writes before each checkpoint */
+    char path[8192]; /* on a page that PE 0 writes before each checkpoint */
     dsm_lock_t lock;
     dsm_rwlock_t rw;
     dsm_sem_t sem, spent;
@@ -30,11 +30,14 @@ static void fail(const char *what, long value)
 
 static void advance(struct state *state, int me, int pes)
 {
-    for (int i = me; i < WORDS; i += pes)
+    uint64_t own = 0;
+    for (int i = me; i < WORDS; i += pes) {
         state->words[i] = state->words[i] * 6364136223846793005ull + (uint64_t)i + state->step;
+        own += state->words[i];
+    }
     dsm_lock(&state->lock);
     state->count++;
-    total += state->words[me];
+    total += own;
     dsm_unlock(&state->lock);
     dsm_barrier_all();
     if (me == 0) {
@@ -107,8 +110,8 @@ int main(int count, char **words)
             sum = sum * 31 + state->words[i];
         while (dsm_sem_trywait(&state->sem) == 0)
             units++;
-        printf("result %016lx, %lu steps, %lu units\n", (unsigned long)sum, (unsigned long)state->step,
-               (unsigned long)units);
+        printf("result %016lx, variable %016lx, %lu steps, %lu units\n", (unsigned long)sum, (unsigned long)total,
+               (unsigned long)state->step, (unsigned long)units);
     }
     dsm_barrier_all();
     dsm_lock(&state->lock); /* one PE after another */

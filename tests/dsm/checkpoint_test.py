@@ -18,7 +18,7 @@ def run(oshrun, program, shape, protocol, path, *arguments):
     environment = dict(os.environ, DSM_PROTOCOL=protocol, DSM_MEMORY="8M")
     done = subprocess.run([oshrun, "--hosts", str(hosts), "-n", str(pes), "--timeout", "240s", program, path, str(STEPS),
                            *map(str, arguments)], env=environment, text=True, capture_output=True, timeout=280, check=False)
-    result = re.search(r"result (\w+), \d+ steps, \d+ units", done.stdout)
+    result = re.search(r"result \w+, variable \w+, \d+ steps, \d+ units", done.stdout)
     begun = re.search(r"begins at step (\d+)", done.stdout)
     return done, result.group(0) if result else None, int(begun.group(1)) if begun else None
 
@@ -47,6 +47,10 @@ def main():
                 file.truncate(100)
         done, _, _ = run(oshrun, program, (1, 3), "newgendsm", os.path.join(folder, "job0"))
         expect(done.returncode != 0 and "dsm_restart returned 5" in done.stderr, "a short file was taken", done)
+        for path in ("/" * 3997, ""):
+            done, _, _ = run(oshrun, program, (1, 1), "newgendsm", path)
+            expect(done.returncode != 0 and f"path has {len(path)} bytes, but 1 to 3996 are needed" in done.stderr,
+                   f"a path of {len(path)} bytes was taken", done)
     print("PASSED")
 
 
