@@ -43,6 +43,7 @@ NOT_TYPED = {
     ("docs/build-a-ring.md", "oshrun --ring root:ring -n 6 ./a.out"): HARDWARE,
     ("docs/cluster.md", "oshrun --host node1,node2 -n 16 ./a.out"): MACHINES,
     ("docs/cluster.md", "oshrun --host node1:12,node2:4 ./a.out"): MACHINES,
+    ("docs/python.md", "jupyter lab examples/python/notebooks"): "a server; python.notebooks runs them",
     ("docs/ring.md", "quoit top --ring lab"): "ends at a key, on a terminal",
     ("docs/ring.md", "sudo quoit ring list"): ROOT,
     ("docs/write-a-port.md", "cmake --preset dev && cmake --build --preset dev && "
