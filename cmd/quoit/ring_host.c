@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "env/clock.h"
 #include "env/limits.h"
+#include "env/thread.h"
 #include "ring/route.h"
 #include "veth/tap.h"
 
@@ -178,16 +179,24 @@ static void *wait_for_end(void *arg)
     _exit(0);
 }
 
+static bool start_thread(void *(*run)(void *), void *arg)
+{
+    pthread_t thread;
+    enum quoit_status status = quoit_thread_status(pthread_create(&thread, NULL, run, arg));
+    if (status != QUOIT_OK)
+        quoit_say("cannot start: %s [Q0603]", quoit_status_text(status));
+    return status == QUOIT_OK;
+}
+
 /* In the new namespaces of an emulated host. */
 static bool set_up_namespaces(const char *name)
 {
-    pthread_t waiter;
     sigset_t signals;
     (void)!sethostname(name, strlen(name)); /* shown to users only */
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
     sigprocmask(SIG_BLOCK, &signals, NULL);
-    return pthread_create(&waiter, NULL, wait_for_end, NULL) == 0;
+    return start_thread(wait_for_end, NULL);
 }
 
 static void *manage(void *arg)
@@ -203,12 +212,10 @@ static void *manage(void *arg)
 static bool start_service(const struct ring *ring, const struct ring_host *host, int device_fd,
                           struct quoit_service *service)
 {
-    pthread_t manager;
     bool waits = !ring->plan.is_joined && host->start_count == 0;
     if (!waits)
         quoit_tap_set_carrier(device_fd, false);
-    return (!waits || quoit_service_start(service, START_NS) == QUOIT_OK) &&
-           pthread_create(&manager, NULL, manage, service) == 0;
+    return (!waits || quoit_service_start(service, START_NS) == QUOIT_OK) && start_thread(manage, service);
 }
 
 int ring_host_run(const struct ring *ring, const struct ring_host *host, pid_t keeper)

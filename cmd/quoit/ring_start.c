@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -53,8 +54,13 @@ int ring_keeper_serve(void)
     struct quoit_ancillary came = {.fds = &name_fd, .fd_max = 1};
     if (!quoit_program_has_starter(RING_KEEPER_OPTION))
         return 2;
-    if (!quoit_program_leave_starter())
+    if (!quoit_program_leave_starter()) {
+        const char word = RING_HAS_FAILED;
+        quoit_say("cannot start the keeper of the ring: %s (ulimit -u, or a control group's pids) [Q0603]",
+                  strerror(errno));
+        (void)send(QUOIT_PROGRAM_FD, &word, sizeof word, MSG_NOSIGNAL);
         return 1;
+    }
     ssize_t bytes = quoit_receive_with_descriptors(QUOIT_PROGRAM_FD, &start, sizeof start, &came, 0);
     if (bytes < 0 || !quoit_share_head_matches(&start.head, (size_t)bytes, RING_MAGIC, sizeof start) ||
         came.fd_count != 1 || chdir("/") != 0)

@@ -842,8 +842,11 @@ int quoit_agent_serve(void)
         return 2;
     prctl(PR_SET_NAME, "quoit-agent");
     quoit_step("agent", QUOIT_STEP_ANY, "begin");
-    if (!quoit_program_leave_starter())
+    if (!quoit_program_leave_starter()) {
+        quoit_say("cannot start the agent of this host: %s (ulimit -u, or a control group's pids) [Q0239]",
+                  strerror(errno));
         return 1;
+    }
     quoit_program_ignore_signals();
     say_alive(QUOIT_PROGRAM_FD);
     const struct quoit_agent_start *start = quoit_agent_receive_start(&listen_fd);

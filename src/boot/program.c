@@ -149,12 +149,14 @@ bool quoit_program_has_starter(const char *option)
 bool quoit_program_leave_starter(void)
 {
     pid_t pid = fork();
+    if (pid < 0)
+        return false;
     if (pid > 0)
         _exit(0);
     /* A session, not only a group: the end of the parent would continue a stopped process of a group that it leaves
      * without a parent in the session. */
     setsid();
-    return pid == 0;
+    return true;
 }
 
 void quoit_program_end_with_starter(void)

@@ -156,6 +156,14 @@ class Versions(installed.Case):
         for text in ("version 9.8.7", f"{other}/bin/oshrun", f"version {self.mine}", f"{self.prefix}/bin/oshrun"):
             self.assertIn(text, job.stderr)
 
+    def test_one_segment_is_writable(self):
+        """The version's note, and all else that is no variable, is read-only."""
+        for path in installed.elf_files(self.prefix):
+            shown = self.command("readelf", "-lW", path)
+            flags = re.findall(r"(?m)^  LOAD +(?:0x\w+ +){5}([R ][W ][E ])", shown)
+            self.assertEqual(flags.count("RW "), 1, f"{path}\n{shown}")
+            self.assertEqual([each for each in flags if each not in ("R  ", "R E", "RW ")], [], path)
+
     def test_info(self):
         other = self.copy("other", "9.8.7", self.newest, self.newest)
         shutil.copy(f"{other}/bin/oshrun", f"{self.work}/oshrun")
