@@ -15,7 +15,7 @@ class Strace(Row):
     WRAPPER = shell('exec strace -f -o "{folder}/trace.$$" "$@"')
 
     def check(self, result, pes):
-        self.assert_files("trace.*", pes, r"(?s)execve\(.*exit_group\(0\).*exited with 0")
+        self.assert_files("trace.*", pes, r"(?s)execve\(.*exit_group\(0[ )].*exited with 0")
 
 
 class StraceAll(Row):
