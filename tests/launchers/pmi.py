@@ -42,6 +42,12 @@ class Pmi(scenario.Case):
         self.assertEqual((statuses, err), ([0] * count, ""), out)
         self.assertEqual(sorted(out.split("\n")[:-1]), sorted(f"hello from PE {i} of {count}" for i in range(count)))
 
+    def test_closed_streams(self):
+        """The lowest numbers of descriptors are free then, and are what the start opens."""
+        for closed in ("<&-", "<&- 2>&-"):
+            with self.subTest(closed=closed):
+                self.assert_greetings(3, self.launch(*[["sh", "-c", f'exec "$0" {closed}', GREET]] * 3))
+
     def test_versions(self):
         for count in (1, 2, 5):
             for how in ({"version": 1}, {"version": 2}, {"version": 1, "port": True}, {"version": 2, "port": True}):

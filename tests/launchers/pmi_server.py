@@ -101,7 +101,7 @@ class Server:
             self.values[request["key"]] = request["value"]
             self.send(connection, request, "cmd=put_result rc=0 msg=success")
         elif name == "get":
-            value = self.values.get(request["key"])
+            value = self.values.get(request["key"]) if request["kvsname"] == JOB else None
             self.send(connection, request, f"cmd=get_result rc=0 msg=success value={value}" if value is not None else
                       "cmd=get_result rc=-1 msg=key_not_found value=unknown")
         elif name == "barrier_in":
@@ -122,8 +122,8 @@ class Server:
             self.values[request["key"]] = request["value"]
             self.send(connection, request, "cmd=kvs-put-response;rc=0;")
         elif name == "kvs-get":
-            self.send(connection, request,
-                      f"cmd=kvs-get-response;found=TRUE;value={self.values.get(request['key'])};rc=0;")
+            value = self.values.get(request["key"]) if request["jobid"] == JOB else None
+            self.send(connection, request, f"cmd=kvs-get-response;found={'FALSE' if value is None else 'TRUE'};value={value};rc=0;")
         elif name == "kvs-fence":
             self.fence(connection, request)
         elif name == "finalize":
