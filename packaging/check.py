@@ -7,7 +7,10 @@ import os
 import subprocess
 import sys
 
-from common import Problem
+from common import ROOT, Problem
+
+sys.path.insert(0, os.path.join(ROOT, "tests", "installed"))
+from programs import DSM  # noqa: E402
 
 GREET = """#include <shmem.h>
 #include <stdio.h>
@@ -20,20 +23,6 @@ int main(void)
     shmem_barrier_all();
     printf("PE %d of %d got a word from PE %d\\n", me, n, from);
     shmem_finalize();
-    return 0;
-}
-"""
-PAGES = """#include <dsm.h>
-#include <stdio.h>
-int main(void)
-{
-    int n = dsm_n_pes(), *word = dsm_all_malloc((size_t)n * sizeof *word), sum = 0;
-    word[dsm_my_pe()] = 7 + dsm_my_pe();
-    dsm_barrier_all();
-    for (int pe = 0; pe < n; pe++)
-        sum += word[pe];
-    if (dsm_my_pe() == 0)
-        printf("sum of %d PEs is %d\\n", n, sum);
     return 0;
 }
 """
@@ -72,7 +61,7 @@ class Check:
         self.passed = []
         os.makedirs(work, exist_ok=True)
         os.chmod(work, 0o777)
-        for name, text in (("greet.c", GREET), ("greet.cc", GREET), ("pages.c", PAGES), ("sum.py", PYTHON)):
+        for name, text in (("greet.c", GREET), ("greet.cc", GREET), ("pages.c", DSM), ("sum.py", PYTHON)):
             with open(os.path.join(work, name), "w", encoding="utf-8") as file:
                 file.write(text)
 

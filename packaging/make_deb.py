@@ -149,12 +149,12 @@ def installable(overlay):
 
 
 def use(overlay, debs, what, is_first=True):
-    overlay.run("mkdir -p /tmp/work && chmod 777 /tmp/work")
+    overlay.run("mkdir -p /tmp/check && chmod 777 /tmp/check")
     with tempfile.TemporaryDirectory() as folder:
-        check = Check(common.version(), folder, "/usr/sbin:/usr/bin:/sbin:/bin", seen="/tmp/work", names=NAMES,
+        check = Check(common.version(), folder, "/usr/sbin:/usr/bin:/sbin:/bin", seen="/tmp/check", names=NAMES,
                       wrap=[*overlay.wrap, "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"])
         for name in os.listdir(folder):
-            overlay.run(f"cat >/tmp/work/{name} <<'END'\n{common.read(os.path.join(folder, name))}END")
+            overlay.run(f"cat >/tmp/check/{name} <<'END'\n{common.read(os.path.join(folder, name))}END")
         check.greeting()
         if not is_first:
             return report(check, what)
