@@ -362,7 +362,7 @@ static void leave_tools(char **argv)
         execv((const char *)(uintptr_t)getauxval(AT_EXECFN), argv); /* without /proc */
 }
 
-/* Hears what oshrun asks of this agent. PLAN_GO_ON, or the status to end with. */
+/* Receives what oshrun asks of this agent. PLAN_GO_ON, or the status to end with. */
 static int become_agent(struct plan *plan, struct agent_start *agent)
 {
     int status = agent_hear(agent);

@@ -395,8 +395,8 @@ int ring_keeper_run(const struct ring_plan *plan, int listen_fd, int ready_fd)
     bool is_up =
         listen(listen_fd, SOMAXCONN) == 0 && signal_fd >= 0 && create(&ring) && wait_ready(&ring) && open_server(&ring);
     const char word = is_up ? RING_IS_UP : RING_HAS_FAILED;
-    bool is_heard = ready_fd < 0 || send(ready_fd, &word, sizeof word, MSG_NOSIGNAL) == 1;
-    if (is_up && is_heard) {
+    bool is_received = ready_fd < 0 || send(ready_fd, &word, sizeof word, MSG_NOSIGNAL) == 1;
+    if (is_up && is_received) {
         if (ready_fd >= 0) {
             close(ready_fd);
             ring_detach_output();

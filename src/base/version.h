@@ -39,9 +39,9 @@ const struct quoit_version *quoit_version(void);
 bool quoit_version_is_valid(const struct quoit_version *version);
 /* Whether code of two versions can share a job. */
 bool quoit_versions_fit(const struct quoit_version *one, const struct quoit_version *other);
-/* One word, such as "0.9.0:1-2", for conversations in text. */
+/* One word, such as "0.9.0:1-2", for messages in text. */
 void quoit_version_write(const struct quoit_version *version, char word_out[QUOIT_VERSION_FIELD_BYTES]);
-/* The version that a word says. False: it is none, and *version_out is of no protocol; its text is the word up to a
+/* The version in a word. False: it is none, and *version_out is of no protocol; its text is the word up to a
  * colon if that is a version, else "". */
 bool quoit_version_read(const char *word, struct quoit_version *version_out);
 
