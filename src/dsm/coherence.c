@@ -581,6 +581,7 @@ void quoit_dsm_release(struct quoit_dsm *dsm)
 {
     if (dsm->is_direct)
         return;
+    dsm->stats.releases++;
     quoit_dsm_exclusive_review(dsm);
     dsm->detector->collect(dsm);
     struct interval interval = begin_interval(dsm);

@@ -23,10 +23,12 @@
 #define CONTINUE_WATCHED    2 /* UFFDIO_CONTINUE_MODE_WP, Linux 6.4 */
 #define USER_MODE_ONLY      1
 #define SCAN_WATCH_AGAIN    1 /* PM_SCAN_WP_MATCHING */
-#define SCAN_CHECK_ASYNC    2
 #define IS_WRITTEN          (1ull << 1)
 #define SCAN_REGIONS_MAX    64
-#define IDLE_SCANS_MAX      64 /* this many scans cost as much as freezing and thawing a chunk */
+#define IDLE_SCANS_MAX      64         /* this many scans cost as much as freezing and thawing a chunk */
+#define GAP_BYTES_MAX       (2u << 20) /* page table entries that take no longer to walk than another scan to start */
+#define ALONE_WRITES_MAX    4 /* first stores, to pages in exclusive mode, that cost as much as scans which go around */
+#define APART_RELEASES      64
 #define IS_FROZEN           UINT8_MAX
 #define IS_SHUT             (UINT8_MAX - 1) /* frozen, all pages closed by PROT_NONE, their entries kept */
 #define NOT_SCANNED         0 /* no page was open at a release yet: nothing says that this PE stores to the chunk */
@@ -158,79 +160,82 @@ static void collect_wp(struct quoit_dsm *dsm)
     }
 }
 
-/* The first `noted` entries of dsm->dirty precede the scan: a few at most. */
-static bool was_noted(const struct quoit_dsm *dsm, uint64_t noted, uint64_t page)
+/* The scans of one release. Each extends over chunks that need none and over pages in exclusive mode, whose next stores
+ * then take a fault in the kernel, since one long scan costs less than two. */
+struct sweep {
+    uint64_t start, end;   /* the next scan */
+    uint64_t chunk;        /* the last one in it */
+    uint64_t noted;        /* entries of dsm->dirty that precede the first scan: few, but where many pages are shared */
+    int32_t slot;          /* of the last page reported, */
+    uint32_t alone_writes; /* and how many of its pages in exclusive mode were */
+};
+
+static bool was_noted(const struct quoit_dsm *dsm, const struct sweep *sweep, uint64_t page)
 {
-    for (uint64_t i = 0; i < noted; i++) {
+    for (uint64_t i = 0; i < sweep->noted; i++) {
         if (dsm->dirty[i] == page)
             return true;
     }
     return false;
 }
 
-/* Small pages of the kernel to pages of ours; each once, though several of its parts may be reported. */
-static void add_region(struct quoit_dsm *dsm, const struct scan_region *region, uint64_t noted)
+/* A chunk whose pages in exclusive mode are written all the time is better scanned without them. */
+static void count_alone(struct quoit_dsm *dsm, struct sweep *sweep, int32_t slot)
+{
+    sweep->alone_writes = sweep->slot == slot ? sweep->alone_writes + 1 : 1;
+    sweep->slot = slot;
+    if (sweep->alone_writes > ALONE_WRITES_MAX)
+        dsm->apart_for[slot] = APART_RELEASES;
+}
+
+static void add_page(struct quoit_dsm *dsm, struct sweep *sweep, int32_t slot, uint64_t page)
+{
+    bool is_last = dsm->dirty_count > 0 && dsm->dirty[dsm->dirty_count - 1] == page;
+    if (dsm->states[page] == QUOIT_DSM_EXCLUSIVE)
+        count_alone(dsm, sweep, slot);
+    if (dsm->states[page] != QUOIT_DSM_CLEAN || is_last || was_noted(dsm, sweep, page))
+        return;
+    dsm->dirty[dsm->dirty_count++] = (uint32_t)page;
+    dsm->idle_scans[slot] = 1;
+}
+
+/* Small pages of the kernel to pages of ours; each once, though several of its parts may be reported. Frozen chunks
+ * have not been written. */
+static void add_region(struct quoit_dsm *dsm, struct sweep *sweep, const struct scan_region *region)
 {
     for (uint64_t at = region->start; at < region->end;) {
         uint64_t offset = quoit_dsm_offset_of(dsm, (const void *)at);
         int32_t slot = dsm->slot_of_chunk[offset >> dsm->chunk_shift] - 1;
         uint64_t page = quoit_dsm_page_of_slot(dsm, slot) + (offset % dsm->chunk_bytes >> dsm->page_shift);
-        bool is_last = dsm->dirty_count > 0 && dsm->dirty[dsm->dirty_count - 1] == page;
-        if (dsm->states[page] == QUOIT_DSM_CLEAN && !is_last && !was_noted(dsm, noted, page)) {
-            dsm->dirty[dsm->dirty_count++] = (uint32_t)page;
-            if (dsm->idle_scans[slot] < IS_SHUT)
-                dsm->idle_scans[slot] = 1;
-        }
+        if (dsm->idle_scans[slot] < IS_SHUT)
+            add_page(dsm, sweep, slot, page);
         at = (at / dsm->page_bytes + 1) * dsm->page_bytes;
     }
 }
 
 /* A page without an entry counts as written, since the kernel may have taken the entry of a written one away;
  * add_region leaves out those that are not open. */
-static void scan_range(struct quoit_dsm *dsm, uint64_t start, uint64_t end, uint64_t noted)
+static void scan_range(struct quoit_dsm *dsm, struct sweep *sweep, uint64_t start, uint64_t end)
 {
     struct scan_region regions[SCAN_REGIONS_MAX];
     while (start < end) {
         struct scan scan = {.size = sizeof scan,
-                            .flags = SCAN_WATCH_AGAIN | SCAN_CHECK_ASYNC,
+                            .flags = SCAN_WATCH_AGAIN,
                             .start = start,
                             .end = end,
                             .vec = (uintptr_t)regions,
                             .vec_len = SCAN_REGIONS_MAX,
                             .category_mask = IS_WRITTEN,
                             .return_mask = IS_WRITTEN};
+        dsm->stats.scans++;
         int count = ioctl(dsm->pagemap_fd, PAGEMAP_SCAN_CALL, &scan);
         if (count < 0 && errno == EINTR)
             continue;
         if (count < 0)
             quoit_dsm_wrong("PAGEMAP_SCAN failed: %s; DSM_DETECT=wp or segv does without", strerror(errno));
         for (int i = 0; i < count; i++)
-            add_region(dsm, &regions[i], noted);
+            add_region(dsm, sweep, &regions[i]);
         start = scan.walk_end > start ? scan.walk_end : end;
-    }
-}
-
-/* The next range to scan, as long as it is contiguous. */
-struct stretch {
-    uint64_t start, end, noted;
-};
-
-static void add_stretch(struct quoit_dsm *dsm, struct stretch *stretch, uint64_t start, uint64_t bytes)
-{
-    if (start != stretch->end) {
-        scan_range(dsm, stretch->start, stretch->end, stretch->noted);
-        stretch->start = start;
-    }
-    stretch->end = start + bytes;
-}
-
-/* Pages in exclusive mode are not watched, and a scan would report them as written. */
-static void add_mixed(struct quoit_dsm *dsm, struct stretch *stretch, uint64_t first, uint64_t start, uint64_t bytes)
-{
-    for (uint64_t at = 0; at < bytes; at += dsm->page_bytes) {
-        enum quoit_dsm_state state = (enum quoit_dsm_state)dsm->states[first + (at >> dsm->page_shift)];
-        if (state == QUOIT_DSM_CLEAN)
-            add_stretch(dsm, stretch, start + at, dsm->page_bytes);
     }
 }
 
@@ -264,11 +269,13 @@ static bool leave_shut(struct quoit_dsm *dsm, uint64_t slot, bool opens_all)
 }
 
 /* A chunk that nobody writes is frozen: a store to it ends in a SIGSEGV, so that it need not be scanned, and a release
- * costs the same however much memory has been touched. The scan that follows finds what was written before. It stays as
- * it is where the kernel has no room for another mapping. */
-static void freeze_slot(struct quoit_dsm *dsm, uint64_t slot)
+ * costs the same however much memory has been touched. It stays as it is where the kernel has no room for another
+ * mapping. */
+static bool freeze_slot(struct quoit_dsm *dsm, uint64_t slot)
 {
-    dsm->idle_scans[slot] = protect_slot(dsm, slot, PROT_READ) ? IS_FROZEN : 1;
+    bool is_done = protect_slot(dsm, slot, PROT_READ);
+    dsm->idle_scans[slot] = is_done ? IS_FROZEN : 1;
+    return is_done;
 }
 
 static bool is_frozen(const struct quoit_dsm *dsm, uint64_t page)
@@ -319,24 +326,74 @@ static void open_write_async(struct quoit_dsm *dsm, uint64_t page, uint64_t coun
     open_write(dsm, page, count, was_readable);
 }
 
+static uint64_t address_of(const struct quoit_dsm *dsm, uint64_t chunk)
+{
+    return (uintptr_t)quoit_dsm_address_of(dsm, chunk << dsm->chunk_shift);
+}
+
+/* Whether one scan may go on to `start`, in mapped chunk i: it walks the entries of mapped chunks between, and watches
+ * those of their pages that are in exclusive mode; the kernel skips chunks that are not mapped. */
+static bool reaches(const struct quoit_dsm *dsm, const struct sweep *sweep, uint64_t i, uint64_t start)
+{
+    if (start == sweep->end)
+        return true;
+    if (sweep->end == 0 || address_of(dsm, dsm->mapped[i]) - address_of(dsm, sweep->chunk) !=
+                               (dsm->mapped[i] - sweep->chunk) << dsm->chunk_shift)
+        return false; /* the program's variables are elsewhere */
+    uint64_t count = 0, gap_chunks_max = GAP_BYTES_MAX >> dsm->chunk_shift;
+    for (;; i--) {
+        if (dsm->apart_for[dsm->slot_of_chunk[dsm->mapped[i]] - 1] > 0)
+            return false;
+        if (dsm->mapped[i] == sweep->chunk)
+            return true;
+        if (count++ > gap_chunks_max)
+            return false;
+    }
+}
+
+static void add_range(struct quoit_dsm *dsm, struct sweep *sweep, uint64_t i, uint64_t start, uint64_t bytes)
+{
+    if (!reaches(dsm, sweep, i, start)) {
+        scan_range(dsm, sweep, sweep->start, sweep->end);
+        sweep->start = start;
+    }
+    sweep->end = start + bytes;
+    sweep->chunk = dsm->mapped[i];
+}
+
+/* The pages of a chunk but for those in exclusive mode. */
+static void add_watched(struct quoit_dsm *dsm, struct sweep *sweep, uint64_t i, uint64_t start, uint64_t bytes)
+{
+    uint64_t first = quoit_dsm_page_of_slot(dsm, dsm->slot_of_chunk[dsm->mapped[i]] - 1);
+    for (uint64_t at = 0; at < bytes; at += dsm->page_bytes) {
+        enum quoit_dsm_state state = (enum quoit_dsm_state)dsm->states[first + (at >> dsm->page_shift)];
+        if (state == QUOIT_DSM_CLEAN || state == QUOIT_DSM_DIRTY)
+            add_range(dsm, sweep, i, start + at, dsm->page_bytes);
+    }
+}
+
 static void collect_async(struct quoit_dsm *dsm)
 {
-    struct stretch stretch = {0, 0, dsm->dirty_count};
+    struct sweep sweep = {.noted = dsm->dirty_count, .slot = -1};
     for (uint64_t i = 0; i < dsm->mapped_count; i++) {
         uint64_t slot = (uint64_t)dsm->slot_of_chunk[dsm->mapped[i]] - 1,
                  bytes = quoit_dsm_chunk_used(dsm, dsm->mapped[i]);
-        uint64_t start = (uintptr_t)quoit_dsm_address_of(dsm, (uint64_t)dsm->mapped[i] << dsm->chunk_shift);
+        uint64_t start = address_of(dsm, dsm->mapped[i]);
+        dsm->apart_for[slot] -= dsm->apart_for[slot] > 0;
         if (dsm->open_in[slot] == 0 || dsm->idle_scans[slot] >= IS_SHUT)
             continue;
         dsm->idle_scans[slot] += dsm->idle_scans[slot] < IDLE_SCANS_MAX;
-        if (dsm->idle_scans[slot] == IDLE_SCANS_MAX && dsm->exclusive_in[slot] == 0)
-            freeze_slot(dsm, slot);
-        if (dsm->exclusive_in[slot] == 0)
-            add_stretch(dsm, &stretch, start, bytes);
-        else
-            add_mixed(dsm, &stretch, quoit_dsm_page_of_slot(dsm, (int32_t)slot), start, bytes);
+        if (dsm->idle_scans[slot] == IDLE_SCANS_MAX && dsm->exclusive_in[slot] == 0 && freeze_slot(dsm, slot)) {
+            dsm->idle_scans[slot] = 1;
+            scan_range(dsm, &sweep, start, start + bytes); /* what was written before */
+            dsm->idle_scans[slot] = IS_FROZEN;
+        } else if (dsm->apart_for[slot] > 0) {
+            add_watched(dsm, &sweep, i, start, bytes);
+        } else {
+            add_range(dsm, &sweep, i, start, bytes);
+        }
     }
-    scan_range(dsm, stretch.start, stretch.end, stretch.noted);
+    scan_range(dsm, &sweep, sweep.start, sweep.end);
 }
 
 const struct quoit_dsm_detector quoit_dsm_detect_async = {.name = "async",

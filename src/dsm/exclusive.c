@@ -49,8 +49,7 @@ static void leave(struct quoit_dsm *dsm, uint64_t page)
     struct quoit_dsm_move move =
         quoit_dsm_page_move(dsm->states[page], QUOIT_DSM_SHARE, true, dsm->detector->sees_writes);
     quoit_dsm_page_set(dsm, page, move.next);
-    if (move.next == QUOIT_DSM_DIRTY)
-        dsm->dirty[dsm->dirty_count++] = (uint32_t)page;
+    dsm->dirty[dsm->dirty_count++] = (uint32_t)page;
     dsm->stats.exclusive_ends++;
 }
 

@@ -211,6 +211,7 @@ static void take_private(struct quoit_dsm *dsm)
     dsm->states = sparse(dsm, pages);
     dsm->open_in = sparse(dsm, dsm->slot_count * sizeof *dsm->open_in);
     dsm->idle_scans = sparse(dsm, dsm->slot_count * sizeof *dsm->idle_scans);
+    dsm->apart_for = sparse(dsm, dsm->slot_count * sizeof *dsm->apart_for);
     dsm->exclusive_in = sparse(dsm, dsm->slot_count * sizeof *dsm->exclusive_in);
     dsm->marked = sparse(dsm, (pages / QUOIT_DSM_MARK_PAGES + 1) * sizeof *dsm->marked);
     dsm->has_twin = sparse(dsm, pages);

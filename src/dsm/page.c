@@ -43,8 +43,7 @@ static const row async_copies[QUOIT_DSM_STATE_COUNT] = {
                          TO(CLEAN, NEED | UPDATE), TO(INVALID, CLOSE | DIFF), NEVER, NEVER},
 };
 
-/* A page that becomes shared counts as written: with a detector that sees writes it is DIRTY until the next release;
- * the other detector reports every page that it did not watch as written. */
+/* A page that becomes shared counts as written: it is DIRTY until the release ends. */
 static const row homes[QUOIT_DSM_STATE_COUNT] = {
     [QUOIT_DSM_INVALID] = {TO(CLEAN, OPEN_READ), TO(DIRTY, OPEN_WRITE), TO(INVALID, 0), TO(INVALID, AWAIT),
                            TO(INVALID, AWAIT), TO(INVALID, 0), TO(EXCLUSIVE, OPEN_WRITE), TO(INVALID, 0)},
@@ -56,13 +55,15 @@ static const row homes[QUOIT_DSM_STATE_COUNT] = {
                              TO(EXCLUSIVE, AWAIT), TO(EXCLUSIVE, AWAIT), TO(INVALID, CLOSE), NEVER, TO(DIRTY, 0)},
 };
 
+/* DIRTY lasts from the review of exclusive pages to the end of the same release. */
 static const row async_homes[QUOIT_DSM_STATE_COUNT] = {
     [QUOIT_DSM_INVALID] = {TO(CLEAN, OPEN_READ), TO(CLEAN, OPEN_READ), TO(INVALID, 0), TO(INVALID, AWAIT),
                            TO(INVALID, AWAIT), TO(INVALID, 0), TO(EXCLUSIVE, OPEN_WRITE), TO(INVALID, 0)},
     [QUOIT_DSM_CLEAN] = {TO(CLEAN, OPEN_READ), TO(CLEAN, OPEN_READ), TO(CLEAN, LOG), TO(CLEAN, AWAIT), TO(CLEAN, AWAIT),
                          TO(INVALID, CLOSE | LOG), NEVER, TO(CLEAN, 0)},
+    [QUOIT_DSM_DIRTY] = {NEVER, NEVER, TO(CLEAN, LOG), NEVER, NEVER, NEVER, NEVER, TO(DIRTY, 0)},
     [QUOIT_DSM_EXCLUSIVE] = {TO(EXCLUSIVE, OPEN_WRITE), TO(EXCLUSIVE, OPEN_WRITE), TO(EXCLUSIVE, 0),
-                             TO(EXCLUSIVE, AWAIT), TO(EXCLUSIVE, AWAIT), TO(INVALID, CLOSE), NEVER, TO(CLEAN, 0)},
+                             TO(EXCLUSIVE, AWAIT), TO(EXCLUSIVE, AWAIT), TO(INVALID, CLOSE), NEVER, TO(DIRTY, 0)},
 };
 
 struct quoit_dsm_move quoit_dsm_page_move(enum quoit_dsm_state state, enum quoit_dsm_event event, bool is_home,
@@ -70,7 +71,7 @@ struct quoit_dsm_move quoit_dsm_page_move(enum quoit_dsm_state state, enum quoit
 {
     quoit_assert(state < QUOIT_DSM_STATE_COUNT);
     quoit_assert(event < QUOIT_DSM_EVENT_COUNT);
-    quoit_assert(sees_writes || state != QUOIT_DSM_DIRTY);
+    quoit_assert(sees_writes || is_home || state != QUOIT_DSM_DIRTY);
     quoit_assert(is_home || state != QUOIT_DSM_EXCLUSIVE);
     const row *rows = sees_writes ? copies : async_copies;
     if (is_home)

@@ -11,11 +11,13 @@
 
 #define HAS(move, effect) (((move).effects & QUOIT_DSM_DO_##effect) != 0)
 
-/* DIRTY needs a detector that sees writes; exclusive mode and its events are the home's. */
+/* DIRTY needs a detector that sees writes, but for a page that leaves exclusive mode during a release; that mode and
+ * its events are the home's. */
 static bool can_be(enum quoit_dsm_state state, enum quoit_dsm_event event, bool is_home, bool sees_writes)
 {
     bool is_of_home = state == QUOIT_DSM_EXCLUSIVE || event == QUOIT_DSM_ALONE || event == QUOIT_DSM_SHARE;
-    return (state != QUOIT_DSM_DIRTY || sees_writes) && (is_home || !is_of_home) &&
+    bool may_be_dirty = sees_writes || (is_home && (event == QUOIT_DSM_RELEASE || event == QUOIT_DSM_SHARE));
+    return (state != QUOIT_DSM_DIRTY || may_be_dirty) && (is_home || !is_of_home) &&
            (event != QUOIT_DSM_ALONE || state == QUOIT_DSM_INVALID);
 }
 
@@ -68,7 +70,8 @@ static void check_exclusive(enum quoit_dsm_state state, enum quoit_dsm_event eve
 {
     struct quoit_dsm_move move = quoit_dsm_page_move(state, event, is_home, sees_writes);
     if (event == QUOIT_DSM_SHARE && state == QUOIT_DSM_EXCLUSIVE)
-        assert_true(HAS(quoit_dsm_page_move(move.next, QUOIT_DSM_RELEASE, is_home, sees_writes), LOG));
+        assert_true(move.next == QUOIT_DSM_DIRTY &&
+                    HAS(quoit_dsm_page_move(move.next, QUOIT_DSM_RELEASE, is_home, sees_writes), LOG));
     if (event == QUOIT_DSM_SHARE && state != QUOIT_DSM_EXCLUSIVE)
         assert_true(move.next == state && move.effects == 0);
     if (state == QUOIT_DSM_EXCLUSIVE && event == QUOIT_DSM_RELEASE)

@@ -51,6 +51,8 @@ enum quoit_dsm_span {
     X(version_retries)                                                                                                 \
     X(lost_swaps)                                                                                                      \
     X(exclusive_ends)                                                                                                  \
+    X(releases)                                                                                                        \
+    X(scans)                                                                                                           \
     X(forwarded)                                                                                                       \
     X(diff_pages)                                                                                                      \
     X(diff_runs)                                                                                                       \
@@ -155,6 +157,7 @@ struct quoit_dsm {
     uint8_t *states;     /* [page] enum quoit_dsm_state; changed by quoit_dsm_page_set */
     uint32_t *open_in;   /* [slot] pages that are open and watched */
     uint8_t *idle_scans; /* [slot] how many scans in a row found no write, or more; of the async detector, see there */
+    uint8_t *apart_for;  /* [slot] how many more releases scan it without its pages in exclusive mode; see there */
     uint32_t *exclusive_in; /* [slot] pages in exclusive mode */
     uint64_t *marked;       /* [page / 64] marks that this PE has set at homes */
     uint64_t marks_seen;    /* the count of marks at the last review */

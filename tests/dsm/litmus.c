@@ -736,16 +736,22 @@ static void read_chunk(const struct page *pages, uint64_t n, int count)
         check(pages[i].words[5], n + (uint64_t)i, "a word of a chunk");
 }
 
-static void chunks(uint64_t n)
+/* At PE 0; in S->block. */
+static struct page *take_chunks(void)
 {
     static const struct dsm_attributes with = {DSM_ON_PE, 0, DSM_PROTOCOL_RUN, DSM_COPIES_INVALIDATE};
     const size_t bytes = CHUNK_PAGES * sizeof(struct page);
-    if (!test.is_only)
-        return;
     if (test.me == 0)
         S->block = dsm_malloc_with((CHUNKS + 1) * bytes, &with);
     dsm_barrier_all();
-    struct page *pages = (struct page *)(((uintptr_t)S->block + bytes - 1) / bytes * bytes);
+    return (struct page *)(((uintptr_t)S->block + bytes - 1) / bytes * bytes);
+}
+
+static void chunks(uint64_t n)
+{
+    if (!test.is_only)
+        return;
+    struct page *pages = take_chunks();
     for (uint64_t step = 0; step < STEPS; step++) {
         uint64_t value = n * 1000 + step * 100;
         for (int i = 0; test.me == 0 && i < CHUNKS * CHUNK_PAGES; i++)
@@ -761,6 +767,40 @@ static void chunks(uint64_t n)
         dsm_barrier_all();
         for (int pe = 1; step % 4 == 3 && pe < test.pe_count; pe++)
             check(pages[3 * CHUNK_PAGES + 7].words[100 + pe], value, "a word that was written to a closed chunk");
+        dsm_barrier_all();
+    }
+    if (test.me == 0)
+        dsm_free(S->block);
+}
+
+/* All write to the first and the last chunk. Between them lies one of which a copy without an entry was read, beside
+ * chunks that only PE 0 has touched, and PE 0 writes after about as many releases without a write as freeze a chunk. */
+static void gaps(uint64_t n)
+{
+    enum { LAST = CHUNKS - 1, RELEASES = 48, WRITES = 24 };
+    if (!test.is_only)
+        return;
+    struct page *pages = take_chunks(), *last = pages + LAST * CHUNK_PAGES, *between = pages + 2 * CHUNK_PAGES;
+    for (int i = 0; test.me == 0 && i < CHUNKS * CHUNK_PAGES; i++)
+        pages[i].words[5] = n + (uint64_t)(i % CHUNK_PAGES);
+    dsm_barrier_all();
+    read_chunk(pages, n, CHUNK_PAGES);
+    for (uint64_t step = 0; step < WRITES; step++) {
+        uint64_t value = n * 1000 + step;
+        for (uint64_t i = 0; test.me == 0 && i < RELEASES + step; i++) {
+            dsm_lock(&S->a);
+            dsm_unlock(&S->a);
+        }
+        if (test.me != 0) {
+            check(between[9].words[5], n + 9, "a word of a chunk that is only read");
+            drop_entry(&between[9]);
+        }
+        pages[3].words[100 + test.me] = last[3].words[100 + test.me] = value;
+        dsm_barrier_all();
+        for (int pe = 0; pe < test.pe_count; pe++) {
+            check(pages[3].words[100 + pe], value, "a word of the first chunk");
+            check(last[3].words[100 + pe], value, "a word of the last chunk");
+        }
         dsm_barrier_all();
     }
     if (test.me == 0)
@@ -819,6 +859,7 @@ static const struct {
     {"kinds", kinds},
     {"marks", marks},
     {"chunks", chunks},
+    {"gaps", gaps},
     {"habits", habits},
 };
 

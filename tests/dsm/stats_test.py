@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """DSM_STATS: the parts of a PE's time add up to its wall time; pages and blocks count faults, fetches and diffs; the
 block that two PEs write at once stands out; a handler's work is counted until it ends; a page that is used after every
-acquire is updated and does not fault. Use: stats_test.py OSHRUN RACES LITMUS"""
+acquire is updated and does not fault; a release looks for written pages by one scan. Use: stats_test.py OSHRUN RACES LITMUS"""
 import collections
 import json
 import os
@@ -48,6 +48,9 @@ def main():
                         for copies in ("auto", "invalidate"))
     expect(dropped["updated_pages"] == 0 and updated["updated_pages"] > 60, f"{updated}")
     expect(updated["read_faults"] < dropped["read_faults"] / 2, f"{updated['read_faults']} of {dropped['read_faults']} faults")
+    program = (sys.argv[3], "--only", "gaps", "--rounds", "1")
+    for one in run("json", program, DSM_DETECT="async"):
+        expect(0 < one["scans"] * 4 < one["releases"] * 5, f"{one['scans']} scans in {one['releases']} releases")
     print("PASSED")
 
 
