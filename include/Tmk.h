@@ -80,14 +80,16 @@ __attribute__((noreturn)) static inline void Tmk_exit(int status)
     exit(status);
 }
 
+/* Diffs of TreadMarks consist of words of 4 bytes. Blocks below a page share theirs with others. */
 static inline void *Tmk_malloc(size_t bytes)
 {
-    return dsm_malloc(bytes);
+    struct dsm_attributes with = {DSM_DEFAULT, 0, DSM_PROTOCOL_RUN, DSM_COPIES_RUN, DSM_WORD_4};
+    return bytes < 4096 ? dsm_malloc(bytes) : dsm_malloc_with(bytes, &with);
 }
 
 static inline void *Tmk_sbrk(size_t bytes)
 {
-    return dsm_malloc(bytes);
+    return Tmk_malloc(bytes);
 }
 
 static inline void Tmk_free(void *block)

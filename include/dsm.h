@@ -65,11 +65,21 @@ enum dsm_copies {
     DSM_COPIES_INVALIDATE,
     DSM_COPIES_UPDATE,
 };
+/* The smallest aligned unit that two PEs write apart from each other between two synchronisations. Releases between
+ * hosts send changed words whole, so values of 4 or 8 bytes travel in fewer and longer pieces than their changed bytes
+ * would. Where two PEs change bytes of one word nevertheless, one of the changes may be lost. */
+enum dsm_word {
+    DSM_WORD_RUN, /* as DSM_WORD says */
+    DSM_WORD_1,   /* any byte, as C11's memory model has it */
+    DSM_WORD_4,
+    DSM_WORD_8,
+};
 struct dsm_attributes {
     enum dsm_placement placement;
     int pe; /* of DSM_ON_PE */
     enum dsm_protocol protocol;
     enum dsm_copies copies;
+    enum dsm_word word;
 };
 void *dsm_malloc_with(size_t bytes, const struct dsm_attributes *attributes);
 void dsm_free(void *ptr);

@@ -484,6 +484,7 @@ static bool send_piece(struct quoit_dsm *dsm, uint64_t page, size_t offset, size
         quoit_dsm_service_diff(dsm, page, offset, twin, masks, bytes);
         return true;
     }
+    quoit_dsm_diff_widen(masks, bytes, quoit_dsm_word_of(dsm, page));
     put_runs(dsm, quoit_dsm_master(dsm, page) + offset, twin, masks, bytes, home);
     return true;
 }

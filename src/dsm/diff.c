@@ -210,6 +210,23 @@ size_t quoit_dsm_diff_move(char *home, char *twin, const char *page, size_t byte
     return moved;
 }
 
+/* The lowest bit of each word collects those of the word; its product with ones is the whole word. */
+void quoit_dsm_diff_widen(uint64_t *masks, size_t bytes, unsigned word_bytes)
+{
+    if (word_bytes == 1)
+        return;
+    uint64_t lowest = word_bytes == 8 ? 0x0101010101010101ull : 0x1111111111111111ull;
+    uint64_t ones = word_bytes == 8 ? 0xff : 0xf;
+    for (size_t block = 0; block < bytes / BLOCK_BYTES; block++) {
+        uint64_t any = masks[block];
+        any |= any >> 1;
+        any |= any >> 2;
+        if (word_bytes == 8)
+            any |= any >> 4;
+        masks[block] = (any & lowest) * ones;
+    }
+}
+
 size_t quoit_dsm_diff_runs(const uint64_t *masks, size_t bytes, struct quoit_dsm_run *runs, size_t run_max)
 {
     size_t count = 0;

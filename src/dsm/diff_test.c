@@ -79,6 +79,23 @@ static void test_random(void **state)
         check_round(&prng);
 }
 
+static void test_words(void **state)
+{
+    (void)state;
+    struct quoit_prng prng = {21};
+    for (int round = 0; round < ROUNDS; round++) {
+        uint64_t masks[BYTES / 64], widened[BYTES / 64];
+        make(&prng);
+        quoit_dsm_diff_masks(page, twin, BYTES, masks);
+        for (size_t word = 1; word <= 8; word = word == 1 ? 4 : word * 2) {
+            memcpy(widened, masks, sizeof widened);
+            quoit_dsm_diff_widen(widened, BYTES, (unsigned)word);
+            for (size_t i = 0; i < BYTES; i++)
+                assert_int_equal(is_set(widened, i), memcmp(page + i / word * word, twin + i / word * word, word) != 0);
+        }
+    }
+}
+
 static void test_few_runs_fit(void **state)
 {
     (void)state;
@@ -91,6 +108,7 @@ static void test_few_runs_fit(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random), cmocka_unit_test(test_few_runs_fit)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random), cmocka_unit_test(test_words),
+                                       cmocka_unit_test(test_few_runs_fit)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

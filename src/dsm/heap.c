@@ -210,11 +210,13 @@ static void *malloc_with(size_t bytes, const struct dsm_attributes *from, const 
         quoit_dsm_wrong("%s: protocol is %d, which is none of enum dsm_protocol", call, (int)with->protocol);
     if ((unsigned)with->copies > DSM_COPIES_UPDATE)
         quoit_dsm_wrong("%s: copies is %d, which is none of enum dsm_copies", call, (int)with->copies);
+    if ((unsigned)with->word > DSM_WORD_8)
+        quoit_dsm_wrong("%s: word is %d, which is none of enum dsm_word", call, (int)with->word);
     bool needs_handler = with->protocol != DSM_PROTOCOL_RUN && with->protocol != DSM_PROTOCOL_NEWGENDSM;
     if (needs_handler && !dsm->service && !dsm->is_direct && !dsm->races)
         quoit_dsm_wrong(
             "%s: the protocol of the block needs handlers, which this run has not; DSM_HANDLER=on makes them", call);
-    uint8_t kind = quoit_dsm_kind(with->protocol, with->copies);
+    uint8_t kind = quoit_dsm_kind(with->protocol, with->copies, with->word);
     int pe = with->placement == DSM_ON_PE ? with->pe : 0;
     char *block = allocate(dsm, bytes, 64, (uint64_t)with->placement | (uint64_t)kind << 8, pe, &is_new);
     if (!block || !is_new || dsm->is_direct || (with->placement == DSM_DEFAULT && kind == 0))

@@ -9,12 +9,13 @@
 
 #include "dsm/state.h"
 
-/* How a page is kept coherent, where that differs from the run: enum dsm_protocol | enum dsm_copies << 3. */
+/* How a page is kept coherent, where that differs from the run: enum dsm_protocol | enum dsm_copies << 3 | enum
+ * dsm_word << 5. */
 #define QUOIT_DSM_KIND_SHIFT 16
 
-static inline uint8_t quoit_dsm_kind(uint64_t protocol, uint64_t copies)
+static inline uint8_t quoit_dsm_kind(uint64_t protocol, uint64_t copies, uint64_t word)
 {
-    return (uint8_t)(protocol | copies << 3);
+    return (uint8_t)(protocol | copies << 3 | word << 5);
 }
 
 /* The word of a page in its directory: its kind, and its home + 1, or 0 if it has no home yet. */
@@ -53,8 +54,16 @@ static inline bool quoit_dsm_diffs_by_service(enum quoit_dsm_protocol protocol)
 
 static inline enum quoit_dsm_copies quoit_dsm_copies_of(const struct quoit_dsm *dsm, uint64_t page)
 {
-    uint64_t own = dsm->kind_of[page] >> 3;
+    uint64_t own = dsm->kind_of[page] >> 3 & 3;
     return (enum quoit_dsm_copies)(own != 0 ? own : dsm->options.values[QUOIT_DSM_COPIES]);
+}
+
+/* Bytes of the words of which diffs consist: 1, 4 or 8. */
+static inline unsigned quoit_dsm_word_of(const struct quoit_dsm *dsm, uint64_t page)
+{
+    static const unsigned bytes[] = {1, 4, 8};
+    unsigned own = dsm->kind_of[page] >> 5;
+    return bytes[own != 0 ? own - 1 : dsm->options.values[QUOIT_DSM_WORD]];
 }
 
 /* A page was written in this epoch, here or, as a notice says, by another PE. */

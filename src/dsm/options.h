@@ -20,6 +20,9 @@
     X(COPIES, "DSM_COPIES", 0, 0, 2, "auto invalidate update",                                                         \
       "what an acquire does to copies of pages that others wrote: drop them, or bring them up to date; auto chooses "  \
       "for each page by its use")                                                                                      \
+    X(WORD, "DSM_WORD", 0, 0, 2, "1 4 8",                                                                              \
+      "the smallest aligned unit, in bytes, that two PEs write apart between two synchronisations; releases between "  \
+      "hosts send changed units whole, so 4 or 8 makes them quicker")                                                  \
     X(HOME, "DSM_HOME", 0, 0, 3, "first cyclic block migrate",                                                         \
       "where a page without a placement lives: first touch, page number modulo PEs, runs of pages, or first touch "    \
       "and then with its only writer")                                                                                 \
@@ -61,7 +64,7 @@ enum quoit_dsm_protocol {
 };
 enum quoit_dsm_detect { QUOIT_DSM_DETECT_AUTO, QUOIT_DSM_DETECT_ASYNC, QUOIT_DSM_DETECT_WP, QUOIT_DSM_DETECT_SEGV };
 enum quoit_dsm_home_rule { QUOIT_DSM_HOME_FIRST, QUOIT_DSM_HOME_CYCLIC, QUOIT_DSM_HOME_BLOCK, QUOIT_DSM_HOME_MIGRATE };
-/* Of a block: those of dsm.h, whose DSM_COPIES_RUN is 0. */
+/* Of a block: those of dsm.h, whose DSM_COPIES_RUN and DSM_WORD_RUN are 0. */
 enum quoit_dsm_copies { QUOIT_DSM_COPIES_AUTO, QUOIT_DSM_COPIES_INVALIDATE, QUOIT_DSM_COPIES_UPDATE };
 enum quoit_dsm_break {
     QUOIT_DSM_BREAK_NO,

@@ -28,7 +28,7 @@ HEADERS = ("shmem.h", "shmemx.h", "dsm.h")
 CONSTANT = re.compile(r"^#define (SHMEM_\w+) (?!SHMEM_VENDOR_STRING|\")(.+)$", re.M)
 TYPES = ("shmem_team_t", "shmem_ctx_t", "shmem_team_config_t", "shmem_ctx_session_config_t", "struct dsm_attributes",
          "dsm_lock_t", "dsm_rwlock_t", "dsm_cond_t", "dsm_sem_t", "dsm_flag_t", "dsm_once_t", "dsm_barrier_t")
-ENUMERATORS = re.compile(r"\b(DSM_[A-Z_]+)(?=[,\s]*(?:/\*[^*]*\*/)?\s*(?:[,}]|DSM_))")
+ENUMERATORS = re.compile(r"\b(DSM_[A-Z_0-9]+)(?=[,\s]*(?:/\*[^*]*\*/)?\s*(?:[,}]|DSM_))")
 # What crosses a boundary between files that may be of different versions.
 SHARED = ("enum quoit_boot_kind", "struct quoit_boot_message", "struct quoit_port_endpoint", "struct quoit_host_row",
           "struct quoit_agent_start", "struct quoit_agent_pe", "struct quoit_hosts_entry", "struct quoit_proxy_message",

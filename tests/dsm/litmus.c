@@ -21,7 +21,7 @@
 #define PAGE       4096
 #define LOCK_COUNT 65536
 #define WORDS      512
-#define KIND_COUNT 15 /* of enum dsm_protocol and enum dsm_copies */
+#define KIND_COUNT 15 /* of enum dsm_protocol and enum dsm_copies, with each enum dsm_word */
 
 struct page {
     uint64_t words[WORDS];
@@ -654,7 +654,7 @@ static void kinds(uint64_t n)
 {
     for (int kind = 0; test.round == 0 && kind < KIND_COUNT; kind++) {
         struct dsm_attributes with = {kind % 2 ? DSM_CYCLIC : DSM_DEFAULT, 0, (enum dsm_protocol)(kind / 3),
-                                      (enum dsm_copies)(kind % 3)};
+                                      (enum dsm_copies)(kind % 3), (enum dsm_word)(kind % 4)};
         if (test.me == part(kind) && has_kind(kind))
             S->kinds[kind] = dsm_malloc_with(KIND_BYTES, &with);
     }
@@ -703,7 +703,7 @@ static void marks(uint64_t n)
     uint64_t **all = (uint64_t **)S->block;
     for (int i = 0; test.me == 0 && i < 2 * PAGES; i++) {
         struct dsm_attributes with = {DSM_ON_PE, 0, i % 2 ? DSM_PROTOCOL_NEWGENDSM : DSM_PROTOCOL_ASYNC,
-                                      DSM_COPIES_INVALIDATE};
+                                      DSM_COPIES_INVALIDATE, DSM_WORD_RUN};
         all[i] = dsm_malloc_with(PAGE, &with);
         all[i][0] = n;
     }
@@ -739,7 +739,7 @@ static void read_chunk(const struct page *pages, uint64_t n, int count)
 /* At PE 0; in S->block. */
 static struct page *take_chunks(void)
 {
-    static const struct dsm_attributes with = {DSM_ON_PE, 0, DSM_PROTOCOL_RUN, DSM_COPIES_INVALIDATE};
+    static const struct dsm_attributes with = {DSM_ON_PE, 0, DSM_PROTOCOL_RUN, DSM_COPIES_INVALIDATE, DSM_WORD_RUN};
     const size_t bytes = CHUNK_PAGES * sizeof(struct page);
     if (test.me == 0)
         S->block = dsm_malloc_with((CHUNKS + 1) * bytes, &with);

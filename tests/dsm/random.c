@@ -4,10 +4,11 @@
  * Two regions. Bytes of `locked` belong to locks, adjacent bytes to different ones: under its lock a thread compares
  * all bytes of the lock with the reference, in OpenSHMEM memory of PE 0, and changes some of both. In each phase
  * between two barriers a byte of `phased` has one writer; all PEs know which, and the value: each PE compares the bytes
- * that are not being written. Blocks are allocated and freed meanwhile.
+ * that are not being written. With --word the bytes of an aligned word belong together. Blocks are allocated and freed
+ * meanwhile.
  *
- * Use: random [--seed N] [--steps N] [--threads N] [--seconds N]. With --seconds it goes on, in one thread, until PE 0
- * finds that they are over. A failure prints seed, step, byte and both values.
+ * Use: random [--seed N] [--steps N] [--threads N] [--word N] [--seconds N]. With --seconds it goes on, in one thread,
+ * until PE 0 finds that they are over. A failure prints seed, step, byte and both values.
  */
 #include <dsm.h>
 #include <pthread.h>
@@ -39,9 +40,10 @@ static struct {
     unsigned char *reference; /* symmetric, PE 0's is used */
     unsigned char phased[PHASED_BYTES];
     uint64_t seed;
+    size_t word;
     int steps, threads, me, pe_count;
     time_t end; /* 0: none */
-} test = {.seed = 1, .steps = 20, .threads = 1};
+} test = {.seed = 1, .word = 1, .steps = 20, .threads = 1};
 
 static uint64_t chance(uint64_t a, uint64_t b, uint64_t c)
 {
@@ -59,11 +61,11 @@ __attribute__((noreturn)) static void fail(const char *region, int step, size_t 
     _exit(1);
 }
 
-/* Byte i belongs to lock i % LOCK_COUNT. The reference has the bytes of one lock together, so that threads under
- * different locks touch nothing in common. */
-static size_t reference_at(size_t i)
+/* Word i belongs to lock i % LOCK_COUNT. The reference has the bytes of one lock together, so that threads under
+ * different locks touch nothing in common: this is where byte k of a lock is in `locked`. */
+static size_t locked_at(int lock, size_t k)
 {
-    return i % LOCK_COUNT * REFERENCE_BYTES + i / LOCK_COUNT;
+    return (k / test.word * LOCK_COUNT + (size_t)lock) * test.word + k % test.word;
 }
 
 static void locked_step(struct quoit_prng *prng, int step)
@@ -72,26 +74,27 @@ static void locked_step(struct quoit_prng *prng, int step)
     unsigned char reference[REFERENCE_BYTES];
     dsm_lock(&test.shared->locks[lock]);
     shmem_getmem(reference, test.reference + lock * REFERENCE_BYTES, REFERENCE_BYTES, 0);
-    for (size_t i = (size_t)lock; i < LOCKED_BYTES; i += LOCK_COUNT) {
-        if (test.shared->locked[i] != reference[i / LOCK_COUNT])
-            fail("locked", step, i, test.shared->locked[i], reference[i / LOCK_COUNT]);
+    for (size_t k = 0; k < REFERENCE_BYTES; k++) {
+        size_t i = locked_at(lock, k);
+        if (test.shared->locked[i] != reference[k])
+            fail("locked", step, i, test.shared->locked[i], reference[k]);
     }
     for (uint64_t writes = quoit_prng_choose(prng, 40); writes > 0; writes--) {
-        size_t at = quoit_prng_choose(prng, LOCKED_BYTES / LOCK_COUNT) * LOCK_COUNT + (size_t)lock;
-        for (uint64_t run = quoit_prng_choose(prng, 30); run > 0 && at < LOCKED_BYTES; run--, at += LOCK_COUNT) {
+        size_t k = quoit_prng_choose(prng, REFERENCE_BYTES);
+        for (uint64_t run = quoit_prng_choose(prng, 30); run > 0 && k < REFERENCE_BYTES; run--, k++) {
             unsigned char value = (unsigned char)quoit_prng_next(prng);
-            test.shared->locked[at] = value;
-            shmem_uchar_p(&test.reference[reference_at(at)], value, 0);
+            test.shared->locked[locked_at(lock, k)] = value;
+            shmem_uchar_p(&test.reference[(size_t)lock * REFERENCE_BYTES + k], value, 0);
         }
     }
     shmem_quiet();
     dsm_unlock(&test.shared->locks[lock]);
 }
 
-/* Runs of 1 to 64 bytes have one owner; each phase writes about a third of them. */
+/* Runs of 1 to 64 words have one owner; each phase writes about a third of them. */
 static int writer_of(int phase, size_t at)
 {
-    uint64_t run = at >> chance(1, (uint64_t)(phase / 4), 0) % 7;
+    uint64_t run = at / test.word >> chance(1, (uint64_t)(phase / 4), 0) % 7;
     uint64_t word = chance(2, (uint64_t)phase, run);
     return word % 3 == 0 ? (int)(word / 3 % (uint64_t)test.pe_count) : -1;
 }
@@ -161,6 +164,8 @@ static void read_arguments(int count, char **words)
             test.steps = atoi(words[i + 1]);
         else if (strcmp(words[i], "--threads") == 0)
             test.threads = atoi(words[i + 1]);
+        else if (strcmp(words[i], "--word") == 0)
+            test.word = strtoull(words[i + 1], NULL, 10);
         else if (strcmp(words[i], "--seconds") == 0)
             test.end = time(NULL) + atoi(words[i + 1]);
     }
@@ -191,9 +196,10 @@ int main(int count, char **words)
     dsm_barrier_all();
     unsigned char reference[LOCKED_BYTES];
     shmem_getmem(reference, test.reference, LOCKED_BYTES, 0);
-    for (size_t i = 0; i < LOCKED_BYTES; i++) {
-        if (test.shared->locked[i] != reference[reference_at(i)])
-            fail("locked, at the end,", test.steps, i, test.shared->locked[i], reference[reference_at(i)]);
+    for (size_t at = 0; at < LOCKED_BYTES; at++) {
+        size_t i = locked_at((int)(at / REFERENCE_BYTES), at % REFERENCE_BYTES);
+        if (test.shared->locked[i] != reference[at])
+            fail("locked, at the end,", test.steps, i, test.shared->locked[i], reference[at]);
     }
     for (size_t i = 0; i < PHASED_BYTES; i++) {
         if (test.shared->phased[i] != test.phased[i])

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """DSM_STATS: the parts of a PE's time add up to its wall time; pages and blocks count faults, fetches and diffs; the
 block that two PEs write at once stands out; a handler's work is counted until it ends; a page that is used after every
-acquire is updated and does not fault; a release looks for written pages by one scan. Use: stats_test.py OSHRUN RACES LITMUS"""
+acquire is updated and does not fault; a release looks for written pages by one scan; rows of doubles are few runs of words.
+Use: stats_test.py OSHRUN RACES LITMUS JACOBI"""
 import collections
 import json
 import os
@@ -51,6 +52,9 @@ def main():
     program = (sys.argv[3], "--only", "gaps", "--rounds", "1")
     for one in run("json", program, DSM_DETECT="async"):
         expect(0 < one["scans"] * 4 < one["releases"] * 5, f"{one['scans']} scans in {one['releases']} releases")
+    bytewise, wordwise = (sum(one["diff_runs"] for one in run("json", (sys.argv[4], "128", "10"), DSM_LOCAL="off", DSM_WORD=word,
+                                                              DSM_HOME="cyclic")) for word in "18")
+    expect(0 < wordwise * 10 < bytewise, f"{wordwise} runs of words, {bytewise} of bytes")
     print("PASSED")
 
 
