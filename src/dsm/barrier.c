@@ -32,15 +32,9 @@ static void check_copies(struct quoit_dsm *dsm)
     }
 }
 
-void quoit_dsm_barrier(struct quoit_dsm *dsm)
+/* Where there are copies and homes. */
+static void meet(struct quoit_dsm *dsm)
 {
-    quoit_dsm_workers_meet(dsm);
-    if (dsm->is_direct) {
-        uint64_t since = quoit_dsm_span_begin(dsm);
-        shmem_barrier_all();
-        quoit_dsm_span_end(dsm, QUOIT_DSM_MEETING, since);
-        return;
-    }
     uint64_t *heads = dsm->heads + (dsm->barrier_count++ & 1) * (uint64_t)dsm->pe_count;
     quoit_dsm_lock(dsm);
     quoit_dsm_release(dsm);
@@ -48,11 +42,9 @@ void quoit_dsm_barrier(struct quoit_dsm *dsm)
     uint64_t head = dsm->known[dsm->me];
     dsm->settled = head;
     quoit_dsm_unlock(dsm);
-    uint64_t since = quoit_dsm_span_begin(dsm);
     for (int pe = 0; pe < dsm->pe_count; pe++)
         quoit_dsm_put(dsm, &heads[dsm->me], &head, sizeof head, pe);
     shmem_barrier_all();
-    quoit_dsm_span_end(dsm, QUOIT_DSM_MEETING, since);
     quoit_dsm_lock(dsm);
     if (dsm->races)
         quoit_dsm_races_compare(dsm);
@@ -64,6 +56,17 @@ void quoit_dsm_barrier(struct quoit_dsm *dsm)
         shmem_barrier_all();
     }
     quoit_dsm_unlock(dsm);
+}
+
+void quoit_dsm_barrier(struct quoit_dsm *dsm)
+{
+    quoit_dsm_workers_meet(dsm);
+    struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
+    if (dsm->is_direct)
+        shmem_barrier_all();
+    else
+        meet(dsm);
+    quoit_dsm_span_end(dsm, QUOIT_DSM_MEETING, timer);
 }
 
 void dsm_barrier_all(void)

@@ -189,7 +189,7 @@ static void fetch_by_service(struct quoit_dsm *dsm, uint64_t page)
 
 /* Pages of one home on their way to their frames. */
 struct fetch {
-    uint64_t since, begun;
+    uint64_t begun;
     bool is_coming; /* the content is there after end_fetch */
 };
 
@@ -199,7 +199,7 @@ static struct fetch begin_fetch(struct quoit_dsm *dsm, uint64_t page, uint64_t c
     int home = dsm->home_of[page];
     char *frame = quoit_dsm_frame(dsm, page);
     size_t bytes = count << dsm->page_shift;
-    struct fetch fetch = {.since = quoit_dsm_span_begin(dsm), .begun = quoit_dsm_trace_begin("dsm fetch", bytes, home)};
+    struct fetch fetch = {.begun = quoit_dsm_trace_begin("dsm fetch", bytes, home)};
     if (quoit_dsm_fetches_by_service(quoit_dsm_protocol_of(dsm, page))) {
         for (uint64_t i = 0; i < count; i++)
             fetch_by_service(dsm, page + i);
@@ -224,7 +224,6 @@ static void end_fetch(struct quoit_dsm *dsm, const struct fetch *fetch)
     if (fetch->is_coming && dsm->options.values[QUOIT_DSM_BREAK] != QUOIT_DSM_BREAK_ARRIVAL)
         quoit_dsm_get_end(dsm);
     quoit_dsm_trace_end(fetch->begun);
-    quoit_dsm_span_end(dsm, QUOIT_DSM_FETCHING, fetch->since);
 }
 
 static void make_twin(struct quoit_dsm *dsm, uint64_t page, uint64_t count)
@@ -407,6 +406,7 @@ static void open_page(struct quoit_dsm *dsm, uint64_t page, bool is_write, uint6
 void quoit_dsm_fault(struct quoit_dsm *dsm, const void *address, bool is_write, const void *instruction)
 {
     uint64_t begun = quoit_dsm_trace_begin(is_write ? "dsm write fault" : "dsm read fault", 0, -1);
+    struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     quoit_dsm_lock(dsm);
     uint64_t page = quoit_dsm_space_page(dsm, address);
     if (!dsm->is_direct) {
@@ -427,6 +427,7 @@ void quoit_dsm_fault(struct quoit_dsm *dsm, const void *address, bool is_write, 
             quoit_dsm_races_step(dsm, page);
     }
     quoit_dsm_unlock(dsm);
+    quoit_dsm_span_end(dsm, QUOIT_DSM_FETCHING, timer);
     quoit_dsm_trace_end(begun);
 }
 
@@ -552,11 +553,10 @@ static void end_interval(struct quoit_dsm *dsm, struct interval interval)
     __atomic_store_n(&dsm->known[dsm->me], interval.position, __ATOMIC_RELEASE);
 }
 
-/* Makes diffs of the dirty pages; the changed ones are gathered at the front of dsm->dirty. Their time is measured as a
- * whole: two readings of the clock are a tenth of a diff. */
+/* Makes diffs of the dirty pages; the changed ones are gathered at the front of dsm->dirty. */
 static uint64_t diff_dirty(struct quoit_dsm *dsm)
 {
-    uint64_t changed = 0, since = 0;
+    uint64_t changed = 0;
     for (uint64_t i = 0; i < dsm->dirty_count; i++) {
         uint32_t page = dsm->dirty[i];
         struct quoit_dsm_move move =
@@ -566,15 +566,11 @@ static uint64_t diff_dirty(struct quoit_dsm *dsm)
             (move.effects & QUOIT_DSM_DO_LOG) != 0 && dsm->options.values[QUOIT_DSM_BREAK] != QUOIT_DSM_BREAK_HOME;
         if (move.effects & QUOIT_DSM_DO_DIFF) {
             quoit_assert(dsm->has_twin[page]);
-            if (since == 0)
-                since = quoit_dsm_span_begin(dsm);
             is_changed = send_diff(dsm, page);
         }
         if (is_changed)
             dsm->dirty[changed++] = page;
     }
-    if (since != 0)
-        quoit_dsm_span_end(dsm, QUOIT_DSM_DIFFING, since);
     return changed;
 }
 
@@ -582,6 +578,7 @@ void quoit_dsm_release(struct quoit_dsm *dsm)
 {
     if (dsm->is_direct)
         return;
+    struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     dsm->stats.releases++;
     quoit_dsm_exclusive_review(dsm);
     dsm->detector->collect(dsm);
@@ -594,6 +591,7 @@ void quoit_dsm_release(struct quoit_dsm *dsm)
     if (quoit_dsm_races_has_loads(dsm) && interval.position == interval.start)
         quoit_dsm_notice_add_empty(dsm, &interval.position);
     end_interval(dsm, interval);
+    quoit_dsm_span_end(dsm, QUOIT_DSM_DIFFING, timer);
 }
 
 /* A closed page that other threads of this PE wrote since the release. */
@@ -601,13 +599,12 @@ static void send_late(struct quoit_dsm *dsm, uint64_t page)
 {
     struct interval interval = begin_interval(dsm);
     uint32_t one = (uint32_t)page;
-    uint64_t since = quoit_dsm_span_begin(dsm);
-    bool is_changed = send_diff(dsm, page);
-    quoit_dsm_span_end(dsm, QUOIT_DSM_DIFFING, since);
-    if (!is_changed)
-        return;
-    send_versions(dsm, &one, 1, &interval);
-    end_interval(dsm, interval);
+    struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
+    if (send_diff(dsm, page)) {
+        send_versions(dsm, &one, 1, &interval);
+        end_interval(dsm, interval);
+    }
+    quoit_dsm_span_end(dsm, QUOIT_DSM_DIFFING, timer);
 }
 
 static void forget_dirty(struct quoit_dsm *dsm, uint64_t page)
@@ -747,7 +744,6 @@ void quoit_dsm_drop_all(struct quoit_dsm *dsm)
  * would put a whole page over the copy. */
 static void bring_up_to_date(struct quoit_dsm *dsm, uint64_t page)
 {
-    uint64_t since = quoit_dsm_span_begin(dsm);
     int home = dsm->home_of[page];
     char *frame = quoit_dsm_frame(dsm, page), *twin = dsm->has_twin[page] ? quoit_dsm_twin(dsm, page) : frame;
     const char *there = dsm->peers[home].masters;
@@ -763,12 +759,14 @@ static void bring_up_to_date(struct quoit_dsm *dsm, uint64_t page)
     dsm->stats.updated_pages++;
     dsm->page_stats[page].fetches++;
     quoit_dsm_trace_end(begun);
-    quoit_dsm_span_end(dsm, QUOIT_DSM_FETCHING, since);
 }
 
 /* The end of an acquire. */
 static void bring_all_up_to_date(struct quoit_dsm *dsm)
 {
+    if (dsm->stale_count == 0)
+        return;
+    struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     for (uint64_t i = 0; i < dsm->stale_count; i++) {
         uint32_t page = dsm->stale[i];
         dsm->is_stale[page] = false;
@@ -776,6 +774,7 @@ static void bring_all_up_to_date(struct quoit_dsm *dsm)
             bring_up_to_date(dsm, page);
     }
     dsm->stale_count = 0;
+    quoit_dsm_span_end(dsm, QUOIT_DSM_FETCHING, timer);
 }
 
 static void read_known(struct quoit_dsm *dsm, int pe, uint64_t *known)

@@ -10,6 +10,7 @@
 #include "dsm/net.h"
 #include "dsm/races.h"
 #include "dsm/space.h"
+#include "dsm/stats.h"
 
 static struct quoit_dsm *running_for(const void *address, size_t bytes, const char *call)
 {
@@ -36,9 +37,11 @@ void dsm_prefetch(const void *address, size_t bytes)
     struct quoit_dsm *dsm = running_for(address, bytes, "dsm_prefetch");
     if (quoit_dsm_races_reads(dsm)) /* which must see each load fault */
         return;
+    struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     quoit_dsm_lock(dsm);
     quoit_dsm_touch(dsm, address, bytes, false);
     quoit_dsm_unlock(dsm);
+    quoit_dsm_span_end(dsm, QUOIT_DSM_FETCHING, timer);
 }
 
 void dsm_migrate(void *address, size_t bytes, int pe)
@@ -50,6 +53,7 @@ void dsm_migrate(void *address, size_t bytes, int pe)
     if (dsm->is_direct || bytes == 0)
         return;
     char *at = (char *)((uintptr_t)address & ~(dsm->page_bytes - 1)), *end = (char *)address + bytes;
+    struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     quoit_dsm_lock(dsm);
     for (char *page = at; page < end; page += dsm->page_bytes)
         quoit_dsm_home_of(dsm, quoit_dsm_space_page(dsm, page));
@@ -60,6 +64,7 @@ void dsm_migrate(void *address, size_t bytes, int pe)
     }
     shmem_barrier_all();
     quoit_dsm_unlock(dsm);
+    quoit_dsm_span_end(dsm, QUOIT_DSM_FETCHING, timer);
 }
 
 /* Only what this PE has a copy of: a range that nobody has touched occupies no memory afterwards either. */
@@ -69,6 +74,7 @@ void dsm_acquire(const void *address, size_t bytes)
     if (dsm->is_direct || bytes == 0)
         return;
     const char *at = (const char *)((uintptr_t)address & ~(dsm->page_bytes - 1)), *end = (const char *)address + bytes;
+    struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     quoit_dsm_lock(dsm);
     quoit_dsm_release(dsm);
     for (; at < end; at += dsm->page_bytes) {
@@ -79,6 +85,7 @@ void dsm_acquire(const void *address, size_t bytes)
             quoit_dsm_drop(dsm, page);
     }
     quoit_dsm_unlock(dsm);
+    quoit_dsm_span_end(dsm, QUOIT_DSM_FETCHING, timer);
 }
 
 void dsm_release(const void *address, size_t bytes)
@@ -86,10 +93,12 @@ void dsm_release(const void *address, size_t bytes)
     struct quoit_dsm *dsm = running_for(address, bytes, "dsm_release");
     if (dsm->is_direct)
         return;
+    struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     quoit_dsm_lock(dsm);
     quoit_dsm_release(dsm);
     quoit_dsm_diffs_settle(dsm);
     quoit_dsm_unlock(dsm);
+    quoit_dsm_span_end(dsm, QUOIT_DSM_DIFFING, timer);
 }
 
 /* The own copy, and its twin, are brought up to date too, so that a diff does not take the new value for a write of the
@@ -99,6 +108,7 @@ uint64_t dsm_fetch_add(uint64_t *word, uint64_t value)
     struct quoit_dsm *dsm = running_for(word, sizeof *word, "dsm_fetch_add");
     if ((uintptr_t)word % sizeof *word != 0)
         quoit_dsm_wrong("dsm_fetch_add: word is %p, but its address is a multiple of 8", (void *)word);
+    struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     quoit_dsm_lock(dsm);
     uint64_t page = quoit_dsm_space_page(dsm, word), offset = (uintptr_t)word & (dsm->page_bytes - 1);
     int home = dsm->is_direct ? 0 : quoit_dsm_home_of(dsm, page);
@@ -113,5 +123,6 @@ uint64_t dsm_fetch_add(uint64_t *word, uint64_t value)
     if (!dsm->is_direct)
         quoit_dsm_add_extra(dsm, page);
     quoit_dsm_unlock(dsm);
+    quoit_dsm_span_end(dsm, QUOIT_DSM_LOCKING, timer);
     return before;
 }

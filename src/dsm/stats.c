@@ -7,6 +7,8 @@
 
 #include "dsm/heap.h"
 
+_Thread_local uint64_t quoit_dsm_inner_ns;
+
 static const char *const span_names[] = {"compute", "page", "diff", "lock", "barrier"};
 
 static void print_text(const struct quoit_dsm *dsm, uint64_t wall_ns)

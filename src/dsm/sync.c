@@ -387,7 +387,6 @@ static uint64_t queue_behind(struct quoit_dsm *dsm, uint64_t last, uint64_t name
 
 void quoit_dsm_object_lock(struct quoit_dsm *dsm, struct quoit_dsm_object object)
 {
-    uint64_t since = quoit_dsm_span_begin(dsm), inner = quoit_dsm_inner_ns(dsm);
     uint64_t name = take_retained(dsm, object);
     if (name == 0) {
         name = take_node(dsm, 0);
@@ -398,7 +397,6 @@ void quoit_dsm_object_lock(struct quoit_dsm *dsm, struct quoit_dsm_object object
             acquire_from(dsm, (int)before - 1);
     }
     remember_held(dsm, object, name);
-    quoit_dsm_span_end(dsm, QUOIT_DSM_LOCKING, since + (quoit_dsm_inner_ns(dsm) - inner));
 }
 
 /* Takes a lock that `last`, the last node of its queue, has released and retained. A node that joined the queue
@@ -537,7 +535,7 @@ bool quoit_dsm_waiter_remove(struct quoit_dsm *dsm, struct quoit_dsm_monitor *mo
 
 bool quoit_dsm_waiter_wait(struct quoit_dsm *dsm, uint64_t waiter, uint64_t deadline_ns)
 {
-    uint64_t *flag = &node_of(dsm, waiter)->flag, since = quoit_dsm_span_begin(dsm), waker = 0;
+    uint64_t *flag = &node_of(dsm, waiter)->flag, waker = 0;
     if (deadline_ns == UINT64_MAX)
         waker = quoit_dsm_wait_not(dsm, flag, 0);
     while (waker == 0 && (waker = quoit_dsm_fetch(dsm, flag, dsm->me)) == 0) {
@@ -545,7 +543,6 @@ bool quoit_dsm_waiter_wait(struct quoit_dsm *dsm, uint64_t waiter, uint64_t dead
             return false;
         nanosleep(&(struct timespec){0, POLL_NS}, NULL);
     }
-    quoit_dsm_span_end(dsm, QUOIT_DSM_LOCKING, since);
     acquire_from(dsm, (int)waker - 1);
     return true;
 }

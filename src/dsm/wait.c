@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "dsm/net.h"
+#include "dsm/stats.h"
 #include "dsm/sync.h"
 
 #define TRY_NS 50000
@@ -51,35 +52,44 @@ void dsm_lock_init(dsm_lock_t *lock)
 void dsm_lock(dsm_lock_t *lock)
 {
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_lock");
+    struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     quoit_dsm_workers_hold(dsm);
     quoit_dsm_object_lock(dsm, quoit_dsm_object(dsm, lock, "dsm_lock"));
+    quoit_dsm_span_end(dsm, QUOIT_DSM_LOCKING, timer);
 }
 
 int dsm_trylock(dsm_lock_t *lock)
 {
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_trylock");
-    return quoit_dsm_object_try(dsm, quoit_dsm_object(dsm, lock, "dsm_trylock")) ? 0 : EBUSY;
+    struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
+    bool is_mine = quoit_dsm_object_try(dsm, quoit_dsm_object(dsm, lock, "dsm_trylock"));
+    quoit_dsm_span_end(dsm, QUOIT_DSM_LOCKING, timer);
+    return is_mine ? 0 : EBUSY;
 }
 
 int dsm_timedlock(dsm_lock_t *lock, uint64_t timeout_ns)
 {
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_timedlock");
+    struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     struct quoit_dsm_object object = quoit_dsm_object(dsm, lock, "dsm_timedlock");
     uint64_t deadline_ns = deadline_after(timeout_ns);
-    while (!quoit_dsm_object_try(dsm, object)) {
-        if (quoit_dsm_now_ns() >= deadline_ns)
-            return ETIMEDOUT;
+    bool is_mine = quoit_dsm_object_try(dsm, object);
+    while (!is_mine && quoit_dsm_now_ns() < deadline_ns) {
         nanosleep(&(struct timespec){0, TRY_NS}, NULL);
+        is_mine = quoit_dsm_object_try(dsm, object);
     }
-    return 0;
+    quoit_dsm_span_end(dsm, QUOIT_DSM_LOCKING, timer);
+    return is_mine ? 0 : ETIMEDOUT;
 }
 
 void dsm_unlock(dsm_lock_t *lock)
 {
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_unlock");
+    struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     if (!quoit_dsm_object_unlock(dsm, quoit_dsm_object(dsm, lock, "dsm_unlock")))
         quoit_dsm_wrong("dsm_unlock: the lock at %p is not held by this PE", (void *)lock);
     quoit_dsm_workers_go(dsm);
+    quoit_dsm_span_end(dsm, QUOIT_DSM_LOCKING, timer);
 }
 
 /* Reader-writer locks: inside is the number of readers, or WRITING. Waiters' kinds: */
@@ -96,6 +106,7 @@ void dsm_rwlock_init(dsm_rwlock_t *lock)
 static void rw_enter(dsm_rwlock_t *lock, uint64_t kind, const char *call)
 {
     struct quoit_dsm *dsm = quoit_dsm_running(call);
+    struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     quoit_dsm_workers_go(dsm);
     struct quoit_dsm_object object = quoit_dsm_object(dsm, lock, call);
     struct quoit_dsm_monitor monitor = quoit_dsm_monitor_enter(dsm, object);
@@ -110,6 +121,7 @@ static void rw_enter(dsm_rwlock_t *lock, uint64_t kind, const char *call)
     quoit_dsm_monitor_leave(dsm, object, &monitor);
     if (waiter != 0)
         wait_for(dsm, object, waiter, UINT64_MAX);
+    quoit_dsm_span_end(dsm, QUOIT_DSM_LOCKING, timer);
 }
 
 void dsm_rdlock(dsm_rwlock_t *lock)
@@ -127,6 +139,7 @@ void dsm_wrlock(dsm_rwlock_t *lock)
 void dsm_rwunlock(dsm_rwlock_t *lock)
 {
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_rwunlock");
+    struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     struct quoit_dsm_object object = quoit_dsm_object(dsm, lock, "dsm_rwunlock");
     struct quoit_dsm_monitor monitor = quoit_dsm_monitor_enter(dsm, object);
     if (monitor.inside == 0)
@@ -147,6 +160,7 @@ void dsm_rwunlock(dsm_rwlock_t *lock)
         quoit_dsm_waiter_wake(dsm, first);
         first = next;
     }
+    quoit_dsm_span_end(dsm, QUOIT_DSM_LOCKING, timer);
 }
 
 /* Condition variables */
@@ -159,6 +173,7 @@ void dsm_cond_init(dsm_cond_t *cond)
 static int cond_wait(dsm_cond_t *cond, dsm_lock_t *lock, uint64_t deadline_ns, const char *call)
 {
     struct quoit_dsm *dsm = quoit_dsm_running(call);
+    struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     quoit_dsm_workers_go(dsm);
     struct quoit_dsm_object object = quoit_dsm_object(dsm, cond, call);
     struct quoit_dsm_monitor monitor = quoit_dsm_monitor_enter(dsm, object);
@@ -168,6 +183,7 @@ static int cond_wait(dsm_cond_t *cond, dsm_lock_t *lock, uint64_t deadline_ns, c
         quoit_dsm_wrong("%s: the lock at %p is not held by this PE", call, (void *)lock);
     int result = wait_for(dsm, object, waiter, deadline_ns);
     dsm_lock(lock);
+    quoit_dsm_span_end(dsm, QUOIT_DSM_LOCKING, timer);
     return result;
 }
 
@@ -184,22 +200,26 @@ int dsm_cond_timedwait(dsm_cond_t *cond, dsm_lock_t *lock, uint64_t timeout_ns)
 void dsm_cond_signal(dsm_cond_t *cond)
 {
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_cond_signal");
+    struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     struct quoit_dsm_object object = quoit_dsm_object(dsm, cond, "dsm_cond_signal");
     struct quoit_dsm_monitor monitor = quoit_dsm_monitor_enter(dsm, object);
     uint64_t first = quoit_dsm_waiter_pop(dsm, &monitor);
     quoit_dsm_monitor_leave(dsm, object, &monitor);
     quoit_dsm_waiter_wake(dsm, first);
+    quoit_dsm_span_end(dsm, QUOIT_DSM_LOCKING, timer);
 }
 
 void dsm_cond_broadcast(dsm_cond_t *cond)
 {
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_cond_broadcast");
+    struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     struct quoit_dsm_object object = quoit_dsm_object(dsm, cond, "dsm_cond_broadcast");
     struct quoit_dsm_monitor monitor = quoit_dsm_monitor_enter(dsm, object);
     uint64_t first = monitor.head;
     monitor.head = monitor.tail = 0;
     quoit_dsm_monitor_leave(dsm, object, &monitor);
     quoit_dsm_waiter_wake_chain(dsm, first);
+    quoit_dsm_span_end(dsm, QUOIT_DSM_LOCKING, timer);
 }
 
 /* Semaphores: a post gives its unit to the oldest waiter directly. */
@@ -207,14 +227,17 @@ void dsm_cond_broadcast(dsm_cond_t *cond)
 void dsm_sem_init(dsm_sem_t *sem, uint64_t value)
 {
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_sem_init");
+    struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     struct quoit_dsm_object object = quoit_dsm_object(dsm, sem, "dsm_sem_init");
     quoit_dsm_monitor_enter(dsm, object);
     quoit_dsm_monitor_leave(dsm, object, &(struct quoit_dsm_monitor){.value = value});
+    quoit_dsm_span_end(dsm, QUOIT_DSM_LOCKING, timer);
 }
 
 static int sem_wait_until(dsm_sem_t *sem, uint64_t deadline_ns, const char *call)
 {
     struct quoit_dsm *dsm = quoit_dsm_running(call);
+    struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     quoit_dsm_workers_go(dsm);
     struct quoit_dsm_object object = quoit_dsm_object(dsm, sem, call);
     struct quoit_dsm_monitor monitor = quoit_dsm_monitor_enter(dsm, object);
@@ -225,9 +248,11 @@ static int sem_wait_until(dsm_sem_t *sem, uint64_t deadline_ns, const char *call
     else if (deadline_ns > 0)
         waiter = quoit_dsm_waiter_append(dsm, &monitor, 0);
     quoit_dsm_monitor_leave(dsm, object, &monitor);
+    int result = is_taken ? 0 : EBUSY;
     if (waiter != 0)
-        return wait_for(dsm, object, waiter, deadline_ns);
-    return is_taken ? 0 : EBUSY;
+        result = wait_for(dsm, object, waiter, deadline_ns);
+    quoit_dsm_span_end(dsm, QUOIT_DSM_LOCKING, timer);
+    return result;
 }
 
 void dsm_sem_wait(dsm_sem_t *sem)
@@ -248,6 +273,7 @@ int dsm_sem_timedwait(dsm_sem_t *sem, uint64_t timeout_ns)
 void dsm_sem_post(dsm_sem_t *sem)
 {
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_sem_post");
+    struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     struct quoit_dsm_object object = quoit_dsm_object(dsm, sem, "dsm_sem_post");
     struct quoit_dsm_monitor monitor = quoit_dsm_monitor_enter(dsm, object);
     uint64_t first = quoit_dsm_waiter_pop(dsm, &monitor);
@@ -255,6 +281,7 @@ void dsm_sem_post(dsm_sem_t *sem)
         monitor.value++;
     quoit_dsm_monitor_leave(dsm, object, &monitor);
     quoit_dsm_waiter_wake(dsm, first);
+    quoit_dsm_span_end(dsm, QUOIT_DSM_LOCKING, timer);
 }
 
 /* Flags: a waiter's kind is what it waits for. */
@@ -268,6 +295,7 @@ void dsm_flag_init(dsm_flag_t *flag)
 void dsm_flag_set(dsm_flag_t *flag, uint64_t value)
 {
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_flag_set");
+    struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     struct quoit_dsm_object object = quoit_dsm_object(dsm, flag, "dsm_flag_set");
     struct quoit_dsm_monitor monitor = quoit_dsm_monitor_enter(dsm, object);
     if (monitor.value < value)
@@ -292,20 +320,24 @@ void dsm_flag_set(dsm_flag_t *flag, uint64_t value)
         if (is_more)
             monitor = quoit_dsm_monitor_enter(dsm, object);
     }
+    quoit_dsm_span_end(dsm, QUOIT_DSM_LOCKING, timer);
 }
 
 uint64_t dsm_flag_get(dsm_flag_t *flag)
 {
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_flag_get");
+    struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     struct quoit_dsm_object object = quoit_dsm_object(dsm, flag, "dsm_flag_get");
     struct quoit_dsm_monitor monitor = quoit_dsm_monitor_enter(dsm, object);
     quoit_dsm_monitor_leave(dsm, object, &monitor);
+    quoit_dsm_span_end(dsm, QUOIT_DSM_LOCKING, timer);
     return monitor.value;
 }
 
 void dsm_flag_wait(dsm_flag_t *flag, uint64_t least)
 {
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_flag_wait");
+    struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     quoit_dsm_workers_go(dsm);
     struct quoit_dsm_object object = quoit_dsm_object(dsm, flag, "dsm_flag_wait");
     struct quoit_dsm_monitor monitor = quoit_dsm_monitor_enter(dsm, object);
@@ -313,6 +345,7 @@ void dsm_flag_wait(dsm_flag_t *flag, uint64_t least)
     quoit_dsm_monitor_leave(dsm, object, &monitor);
     if (waiter != 0)
         wait_for(dsm, object, waiter, UINT64_MAX);
+    quoit_dsm_span_end(dsm, QUOIT_DSM_LOCKING, timer);
 }
 
 /* Once: inside is 1 while the routine runs, value is 1 afterwards. */
@@ -320,6 +353,7 @@ void dsm_flag_wait(dsm_flag_t *flag, uint64_t least)
 void dsm_once(dsm_once_t *once, void (*routine)(void))
 {
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_once");
+    struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     quoit_dsm_workers_go(dsm);
     struct quoit_dsm_object object = quoit_dsm_object(dsm, once, "dsm_once");
     struct quoit_dsm_monitor monitor = quoit_dsm_monitor_enter(dsm, object);
@@ -332,14 +366,17 @@ void dsm_once(dsm_once_t *once, void (*routine)(void))
     quoit_dsm_monitor_leave(dsm, object, &monitor);
     if (waiter != 0)
         wait_for(dsm, object, waiter, UINT64_MAX);
+    quoit_dsm_span_end(dsm, QUOIT_DSM_LOCKING, timer);
     if (!is_first)
         return;
     routine();
+    timer = quoit_dsm_span_begin(dsm);
     monitor = quoit_dsm_monitor_enter(dsm, object);
     uint64_t first = monitor.head;
     monitor = (struct quoit_dsm_monitor){.value = 1};
     quoit_dsm_monitor_leave(dsm, object, &monitor);
     quoit_dsm_waiter_wake_chain(dsm, first);
+    quoit_dsm_span_end(dsm, QUOIT_DSM_LOCKING, timer);
 }
 
 /* Barriers of a group: each caller acquires what the callers before it released, so the last one has everything. */
@@ -352,6 +389,7 @@ void dsm_barrier_init(dsm_barrier_t *barrier)
 void dsm_barrier_wait(dsm_barrier_t *barrier, uint64_t count)
 {
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_barrier_wait");
+    struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     if (count == 0)
         quoit_dsm_wrong("dsm_barrier_wait: count is 0, but it is at least 1");
     quoit_dsm_workers_meet(dsm);
@@ -368,4 +406,5 @@ void dsm_barrier_wait(dsm_barrier_t *barrier, uint64_t count)
     if (waiter != 0)
         wait_for(dsm, object, waiter, UINT64_MAX);
     quoit_dsm_waiter_wake_chain(dsm, first);
+    quoit_dsm_span_end(dsm, QUOIT_DSM_MEETING, timer);
 }
