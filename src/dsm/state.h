@@ -53,6 +53,9 @@ enum quoit_dsm_span {
     X(exclusive_ends)                                                                                                  \
     X(releases)                                                                                                        \
     X(scans)                                                                                                           \
+    X(locks)                                                                                                           \
+    X(locks_retaken)                                                                                                   \
+    X(locks_waited)                                                                                                    \
     X(forwarded)                                                                                                       \
     X(diff_pages)                                                                                                      \
     X(diff_runs)                                                                                                       \

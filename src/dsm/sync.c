@@ -341,6 +341,7 @@ static void remember_held(struct quoit_dsm *dsm, struct quoit_dsm_object object,
     pthread_mutex_lock(&syncs->lock);
     syncs->objects[index_of(name)] = object;
     syncs->held[syncs->held_count++] = index_of(name);
+    dsm->stats.locks++;
     pthread_mutex_unlock(&syncs->lock);
 }
 
@@ -369,6 +370,7 @@ static uint64_t take_retained(struct quoit_dsm *dsm, struct quoit_dsm_object obj
     uint64_t name = *retained_at(syncs, object);
     if (name != 0 && !take_back(dsm, name))
         name = 0;
+    dsm->stats.locks_retaken += name != 0;
     pthread_mutex_unlock(&syncs->lock);
     return name;
 }
@@ -382,7 +384,10 @@ static uint64_t queue_behind(struct quoit_dsm *dsm, uint64_t last, uint64_t name
         last = next & ~CLAIMED;
         next = quoit_dsm_swap(dsm, &node_of(dsm, last)->next, name, pe_of(last));
     }
-    return next == 0 ? quoit_dsm_wait_not(dsm, &node_of(dsm, name)->flag, 0) : (uint64_t)pe_of(last) + 1;
+    if (next != 0)
+        return (uint64_t)pe_of(last) + 1;
+    __atomic_fetch_add(&dsm->stats.locks_waited, 1, __ATOMIC_RELAXED);
+    return quoit_dsm_wait_not(dsm, &node_of(dsm, name)->flag, 0);
 }
 
 void quoit_dsm_object_lock(struct quoit_dsm *dsm, struct quoit_dsm_object object)
