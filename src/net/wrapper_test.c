@@ -17,6 +17,7 @@
 
 #include "base/prng.h"
 #include "env/clock.h"
+#include "env/primitives.h"
 #include "net/driver_rig.h"
 
 #define HOST_COUNT    4u
@@ -189,9 +190,8 @@ static void on_lost(void *arg, uint32_t host, enum quoit_status status)
         (void)!quoit_net_send(side->net, 1, "lost", 4);
 }
 
-static void open_side_with_limits(struct side *side, uint32_t own, uint64_t lost_limit_ns, uint64_t start_limit_ns)
+static void open_alone(struct side *side, uint32_t own, uint64_t lost_limit_ns, uint64_t start_limit_ns)
 {
-    const struct quoit_net_address address = {.bytes = 1};
     char problem[QUOIT_NET_PROBLEM_BYTES];
     const struct quoit_net_config config = {.host = own,
                                             .host_count = HOST_COUNT,
@@ -204,9 +204,20 @@ static void open_side_with_limits(struct side *side, uint32_t own, uint64_t lost
     *side = (struct side){0};
     assert_int_equal(quoit_net_open(&config, &side->net, problem), QUOIT_OK);
     side->fake = last_fake;
+}
+
+static void connect_all(struct side *side, uint32_t own)
+{
+    const struct quoit_net_address address = {.bytes = 1};
     for (uint32_t host = 0; host < HOST_COUNT; host++)
         if (host != own)
             assert_int_equal(quoit_net_connect(side->net, host, &address), QUOIT_OK);
+}
+
+static void open_side_with_limits(struct side *side, uint32_t own, uint64_t lost_limit_ns, uint64_t start_limit_ns)
+{
+    open_alone(side, own, lost_limit_ns, start_limit_ns);
+    connect_all(side, own);
 }
 
 static void open_side(struct side *side, uint32_t own)
@@ -466,6 +477,42 @@ static void test_a_host_that_has_not_spoken_yet(void **state)
     }
 }
 
+static uint64_t now_of_test_ns;
+
+static uint64_t read_clock(void)
+{
+    return now_of_test_ns;
+}
+
+/* Time between the opening and the connections, too short to be one in which the end was held up, is no silence. */
+static void test_silence_begins_with_the_connection(void **state)
+{
+    static const struct quoit_primitives clock = {.now_ns = read_clock};
+    struct side side;
+    (void)state;
+    now_of_test_ns = LONG_NS;
+    quoit_primitives = &clock;
+    open_alone(&side, 0, SHORT_NS, 0);
+    now_of_test_ns += SHORT_NS / 8;
+    connect_all(&side, 0);
+    const uint64_t begin_ns = now_of_test_ns;
+    for (; now_of_test_ns - begin_ns <= SHORT_NS; now_of_test_ns += SHORT_NS / 16) {
+        progress_alone(&side);
+        assert_int_equal(side.lost_mask, 0);
+    }
+    for (uint32_t i = 0; i < 2; i++, now_of_test_ns += SHORT_NS / 16)
+        progress_alone(&side);
+    assert_int_equal(side.lost_mask, 7u << 1);
+    quoit_net_close(side.net);
+}
+
+static int give_clock_back(void **state)
+{
+    (void)state;
+    quoit_primitives = NULL;
+    return 0;
+}
+
 /* The others speak once and never again. */
 static void open_with_all_heard(struct side *side)
 {
@@ -658,6 +705,7 @@ int main(void)
         cmocka_unit_test(test_a_host_breaks_while_another_is_lost),
         cmocka_unit_test(test_no_sleep_before_a_broken_host_is_lost),
         cmocka_unit_test(test_a_host_that_has_not_spoken_yet),
+        cmocka_unit_test_teardown(test_silence_begins_with_the_connection, give_clock_back),
         cmocka_unit_test(test_an_end_that_was_held_up_once),
         cmocka_unit_test(test_an_end_that_is_held_up_again_and_again),
         cmocka_unit_test(test_an_end_that_is_connected_to_itself),
