@@ -736,6 +736,32 @@ static void test_writes_of_a_paced_wire_are_whole(void **state)
     }
 }
 
+/* Where the other shares of the wire, and the other end, look for it. */
+static void test_the_part_of_a_wire_is_published(void **state)
+{
+    struct rig *rig = *state;
+    struct quoit_port_wire wires[2] = {{.share = 2, .part = {.percent = 30}}, {.share = 5, .part = {.weight = 7}}};
+    assert_int_equal(quoit_port_driver_link(rig_table(rig), &wires[0].fd), QUOIT_OK);
+    wires[1].fd = wires[0].fd;
+    for (uint32_t side = 0; side < 2; side++) {
+        for (uint32_t i = 0; i < 2; i++) {
+            const struct quoit_port_site site = {
+                .link_fd = rig->link_fd, .peer_memory_fd = rig->memory_fd[1 - side], .side = side, .wire = &wires[i]};
+            struct quoit_port_endpoint endpoint;
+            struct quoit_port *port;
+            assert_int_equal(quoit_port_driver_describe(rig_table(rig), &site, &endpoint), QUOIT_OK);
+            const struct quoit_port_config config = {
+                .driver = rig_table(rig), .memory = {rig->memory[side], RIG_MEMORY_BYTES}, .endpoint = &endpoint};
+            assert_int_equal(quoit_port_open(&config, &port), QUOIT_OK);
+            const _Atomic uint32_t *parts = ((struct quoit_emulated_port *)port)->wire->side[side].parts;
+            assert_int_equal(atomic_load(&parts[2]), 30 << 16);
+            assert_int_equal(atomic_load(&parts[5]), i == 0 ? 0 : 7);
+            quoit_port_close(port);
+        }
+    }
+    close(wires[0].fd);
+}
+
 /* The queue is a ring of bytes: entries that do not fit before its end begin at its start, and the gap is skipped.
  * Entries that landed earlier lie in that gap; here each of them would put an old word back. */
 static void test_the_end_of_the_queue_is_skipped(void **state)
@@ -808,6 +834,7 @@ int main(void)
         T(test_registers_are_read_whole),
         T(test_hostile_link_vectors),
         T(test_ring_after_a_killed_ringer),
+        T(test_the_part_of_a_wire_is_published),
         T(test_rate_is_kept),
         T(test_latencies_are_kept),
         T(test_dma_does_not_outlive_the_link),
