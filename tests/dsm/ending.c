@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -73,6 +74,16 @@ static bool is_restartable(void)
     return address_space_kib() - kib < 4096; /* tables for 8 MiB of DSM_MEMORY take more each time */
 }
 
+/* A file ends before its mapping does. */
+static void read_behind_file(void)
+{
+    FILE *file = tmpfile();
+    volatile char *mapped = file ? mmap(NULL, 4096, PROT_READ, MAP_SHARED, fileno(file), 0) : MAP_FAILED;
+    if (mapped == MAP_FAILED)
+        exit(8);
+    (void)mapped[0];
+}
+
 static void say_nothing(void)
 {
 }
@@ -110,9 +121,30 @@ static int begin_otherwise(const char *how)
     return -1;
 }
 
+/* Of one PE, whose death ends the job. Returns if `how` is another end. */
+static void end_at_once(const char *how, const char *address)
+{
+    if (strcmp(how, "exit") == 0)
+        exit(3);
+    if (strcmp(how, "kill") == 0) {
+        dsm_lock(lock);
+        raise(SIGKILL);
+    }
+    if (strcmp(how, "wild") == 0)
+        *(volatile int *)(uintptr_t)strtoul(address, NULL, 0) = 1; // no object is there
+    if (strcmp(how, "bus") == 0)
+        read_behind_file();
+    if (strcmp(how, "jump") == 0) {
+        words[1] = 0xc3; /* a return, on x86-64; no page of data is executed */
+        ((void (*)(void))(uintptr_t)&words[1])();
+    }
+}
+
 int main(int count, char **arguments)
 {
     const char *how = count > 1 ? arguments[1] : "";
+    if (strcmp(how, "bus") == 0) /* the kernel lets no process ignore a fault */
+        signal(SIGBUS, SIG_IGN);
     if (strcmp(how, "shmem-first") == 0)
         shmem_init();
     int status = begin_otherwise(how);
@@ -122,18 +154,8 @@ int main(int count, char **arguments)
     words = dsm_all_malloc(WORDS * sizeof *words);
     bool is_last = dsm_my_pe() == dsm_n_pes() - 1;
     work(100);
-    if (strcmp(how, "exit") == 0 && is_last)
-        exit(3);
-    if (strcmp(how, "kill") == 0 && is_last) {
-        dsm_lock(lock);
-        raise(SIGKILL);
-    }
-    if (strcmp(how, "wild") == 0 && is_last)
-        *(volatile int *)(uintptr_t)strtoul(count > 2 ? arguments[2] : "16", NULL, 0) = 1; // no object is there
-    if (strcmp(how, "jump") == 0 && is_last) {
-        words[1] = 0xc3; /* a return, on x86-64; no page of data is executed */
-        ((void (*)(void))(uintptr_t)&words[1])();
-    }
+    if (is_last)
+        end_at_once(how, count > 2 ? arguments[2] : "16");
     if (strcmp(how, "unlock") == 0 && is_last)
         dsm_unlock(lock);
     if (strcmp(how, "handler") == 0 && is_last)
@@ -169,7 +191,7 @@ int main(int count, char **arguments)
                 return 5;
         }
     }
-    if (strcmp(how, "exit") == 0 || strcmp(how, "kill") == 0 || strcmp(how, "wild") == 0)
+    if (strcmp(how, "exit") == 0 || strcmp(how, "kill") == 0 || strcmp(how, "wild") == 0 || strcmp(how, "bus") == 0)
         work(1l << 40);
     if (is_last)
         printf("worked\n");
