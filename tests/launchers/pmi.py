@@ -57,6 +57,18 @@ class Pmi(scenario.Case):
                     self.assertEqual((result[0].closed, result[0].aborts), (count, []))
         self.assert_greetings(2, self.launch([GREET], [GREET], version=0, env={"QUOIT_LAUNCHER": "pmi2"}))
 
+    def test_the_launcher_is_left_after_the_start(self):
+        """Each PE has ended its talk with the launcher while the program goes on, which ends only when all have."""
+        for version in (1, 2):
+            with self.subTest(version=version), tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "rounds")
+
+                def end(server):
+                    if server.closed == 3 and not os.path.exists(path + ".end"):
+                        os.close(os.open(path + ".end", os.O_CREAT))
+                _, statuses, out, err = self.launch(*[[BUSY, "until", path]] * 3, version=version, each_step=end)
+                self.assertEqual((statuses, out, err), ([0] * 3, "begun\n", ""))
+
     def test_conformance(self):
         for name in ("rma", "order", "p2p", "memory", "coll", "teams", "again", "lock", "library_data"):
             with self.subTest(program=name):

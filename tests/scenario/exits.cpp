@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A PE that ends the job by shmem_global_exit, with everything that a normal end of a C++ program has to do:
 //   exits HOW STATUS CALLER FOLDER
-// Each PE writes a line to FOLDER/PE, which only the destructor of a static stream flushes, and one to std::cout, and
-// registers a function with atexit. CALLER -1: all call. The other PEs wait in a barrier, or compute for ever.
+// Each PE writes a line to FOLDER/PE, which only the destructor of a static stream flushes, one to a stream of C,
+// FOLDER/PE.c, and one to std::cout, and registers a function with atexit. CALLER -1: all call. The other PEs wait in a
+// barrier, or compute for ever.
 #include <shmem.h>
 
 #include <csignal>
@@ -114,10 +115,15 @@ int main(int argc, char **argv)
     int caller = std::atoi(argv[3]);
     shmem_init();
     int me = shmem_my_pe();
-    file.open(argv[4] + ("/" + std::to_string(me)));
+    const std::string path = argv[4] + ("/" + std::to_string(me));
+    file.open(path);
+    std::FILE *stream = std::fopen((path + ".c").c_str(), "w");
+    if (!stream)
+        return 2;
     block = shmem_malloc(1000);
     std::atexit(bye);
     file << "PE " << me << " wrote this";
+    std::fprintf(stream, "PE %d wrote this", me);
     std::cout << "PE " << me << ": in std::cout\n";
     shmem_barrier_all();
     if (caller < 0 || caller == me)

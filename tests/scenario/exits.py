@@ -36,7 +36,7 @@ class Case(scenario.Case):
         os.chmod(cls.rsh, 0o755)
 
     def leave(self, shape, how, status, caller):
-        """The result, and what each PE has left in its file."""
+        """The result, and what each PE has left in its file, and in that of a stream of C."""
         with tempfile.TemporaryDirectory() as folder:
             words = [EXITS, how, str(status), str(caller), folder]
             if shape is PMI:
@@ -48,20 +48,20 @@ class Case(scenario.Case):
                 result = scenario.Result(statuses[0], out, err, 0)
             else:
                 result = self.run_job(*(("--rsh", self.rsh) if shape is AGENTS else ()), *shape, *words)
-            files = []
-            for pe in range(PE_COUNT[shape]):
-                with open(os.path.join(folder, str(pe))) as file:
-                    files.append(file.read())
-        return result, files
+            return result, *([self.content(folder, f"{pe}{suffix}") for pe in range(PE_COUNT[shape])] for suffix in ("", ".c"))
+
+    def content(self, folder, name):
+        with open(os.path.join(folder, name)) as file:
+            return file.read()
 
     def assert_left(self, shape, how, status, caller, err="", also=()):
         with self.subTest(shape=shape, how=how, status=status, caller=caller):
-            result, files = self.leave(shape, how, status, caller)
+            result, files, files_of_c = self.leave(shape, how, status, caller)
             self.assertEqual(result.status, status & 0xff, result)
             self.assertRegex(result.err, f"^{err}$", result)
             left = [pe for pe in range(len(files)) if files[pe]]
             for pe in left:
-                self.assertEqual(files[pe], f"PE {pe} wrote this")
+                self.assertEqual((files[pe], files_of_c[pe]), (f"PE {pe} wrote this",) * 2)
             if caller < 0:
                 self.assertNotEqual(left, [], result)
             else:
@@ -89,11 +89,11 @@ class Exits(Case):
         """The status stays what it was; what went wrong is reported."""
         for shape in SHAPES:
             with self.subTest(shape=shape):
-                result, _ = self.leave(shape, "misuse", 4, 1)
+                result, *_ = self.leave(shape, "misuse", 4, 1)
                 self.assertEqual(result.status, 4, result)
                 self.assertEqual(len(re.findall(r"shmem_int_p: pe is 1000.*\[Q0104\]", result.err)), 1, result)
                 if shape is not PMI and not scenario.SANITIZE: # which take the signal
-                    result, _ = self.leave(shape, "crash", 4, 1)
+                    result, *_ = self.leave(shape, "crash", 4, 1)
                     self.assertEqual(result.status, 4, result)
                     self.assertRegex(result.err, r"PE 1 on \S+ was killed by SIGSEGV.*\[Q0201\](?s:.*)exit handlers")
 
@@ -110,8 +110,8 @@ class Waits(Case):
     def test_handlers_that_wait(self):
         cases = [(shape, how) for shape in SHAPES for how in ("never", "barrier")] + [(SHAPES[0], "stop")]
         with ThreadPoolExecutor(len(cases)) as pool:
-            results = list(pool.map(lambda case: self.leave(*case, 4, 0)[0], cases))
-        for (shape, how), result in zip(cases, results):
+            results = list(pool.map(lambda case: self.leave(*case, 4, 0), cases))
+        for (shape, how), (result, _, files_of_c) in zip(cases, results):
             with self.subTest(shape=shape, how=how):
                 words = rf"quoit: PE 0: its exit handlers have run for {LIMIT_S} s"
                 if how == "stop":
@@ -119,6 +119,7 @@ class Waits(Case):
                 self.assertEqual(result.status, 4, result)
                 self.assertRegex(result.err, rf"^{words}.*\[Q0127\]\n$")
                 self.assertIn("PE 0: in std::cout\n", result.out)
+                self.assertEqual(files_of_c[0], "PE 0 wrote this") # which was flushed before the handlers
 
 
 if __name__ == "__main__":

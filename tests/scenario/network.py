@@ -215,6 +215,16 @@ class Direct(WithNetwork):
                     # While a PE connects, the proxy does it.
                     self.assertTrue(80 < row["by_pes"] <= row["puts"] + row["gets"] + row["messages"], told)
 
+    def test_a_provider_that_is_taken_by_its_name_alone(self):
+        listed = json.loads(networks("--json", "--network", "ofi").stdout)["networks"]
+        usable = {one["provider"]: one["usable"] for one in listed}
+        provider = next((name for name in ("sockets", "udp;ofi_rxd") if name in usable), None)
+        if provider is None:
+            self.skipTest("libfabric is not here, or has no provider that must be named")
+        self.assertFalse(usable[provider])
+        result = self.run_job("--hosts", 2, "-n", 2, "--network", "ofi", *PATIENT, "--network-provider", provider, DIRECT, 5)
+        self.assertEqual((result.status, result.out), (0, "begun\n"), result)
+
     def test_none_in_a_job_that_ends_soon(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "stats.json")

@@ -8,6 +8,7 @@ import re
 import resource
 import shutil
 import subprocess
+import tempfile
 import unittest
 
 import scenario
@@ -229,6 +230,18 @@ class Resources(scenario.Case):
             got = int(re.fullmatch(r"starve: (\d+) MiB\n", out).group(1))
             self.assertGreater(got, 0)
             self.assertLess(got * shape[-1], 256)
+
+    def test_memory_of_the_machine(self):
+        """What /proc/meminfo calls available is not exceeded, though the kernel would give more."""
+        with open("/proc/meminfo") as file:
+            real = file.read()
+        for available, got in (("1024", 0), ("16777216", 16)):
+            with tempfile.NamedTemporaryFile("w") as forged:
+                forged.write(re.sub(r"(MemAvailable: +)\d+", rf"\g<1>{available}", real))
+                forged.flush()
+                for shape in SHAPES:
+                    out = self.works(self.unshared(f"mount --bind {forged.name} /proc/meminfo", scenario.OSHRUN, *shape, STARVE, 16))
+                    self.assertEqual(out, f"starve: {got} MiB\n")
 
     def test_group_processors(self):
         """`quoit info` prints how many processors the wait policy assumes."""
