@@ -48,6 +48,12 @@ class Pmi(scenario.Case):
             with self.subTest(closed=closed):
                 self.assert_greetings(3, self.launch(*[["sh", "-c", f'exec "$0" {closed}', GREET]] * 3))
 
+    def test_no_room_for_what_the_agent_must_know(self):
+        limited = ["sh", "-c", 'trap "" XFSZ && ulimit -f 0 && exec "$0"', GREET]
+        _, statuses, out, err = self.launch(limited, limited)
+        self.assertEqual((statuses, out), ([1, 1], ""), err)
+        self.assertRegex(err, r"^quoit: cannot start the agent of this host, .*: File too large \[Q0239\]\n$")
+
     def test_versions(self):
         for count in (1, 2, 5):
             for how in ({"version": 1}, {"version": 2}, {"version": 1, "port": True}, {"version": 2, "port": True}):
