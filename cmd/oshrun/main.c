@@ -15,11 +15,11 @@
 
 #include "base/log.h"
 #include "base/step.h"
-#include "boot/agent.h"
 #include "env/calls.h"
 #include "env/clock.h"
 #include "env/descriptors.h"
 #include "env/limits.h"
+#include "serve/serve.h"
 #include "agent.h"
 #include "awaited.h"
 #include "beside.h"
@@ -33,7 +33,6 @@
 #include "inject.h"
 #include "reap.h"
 #include "report.h"
-#include "serve.h"
 #include "service.h"
 #include "spawn.h"
 #include "stats.h"
@@ -386,11 +385,8 @@ int main(int argc, char **argv)
     leave_tools(argv);
     quoit_fill_standard_descriptors();
     quoit_log_setup(QUOIT_LOG_WARN, "oshrun");
+    quoit_serve_if_asked(argc, argv);
     raise_file_limit(&job); /* a network of many hosts has many connections */
-    if (serve_is_asked(argc, argv))
-        _exit(serve_host()); /* threads that were joined may still be ending, which a leak check at exit cannot judge */
-    if (argc == 2 && strcmp(argv[1], QUOIT_AGENT_OPTION) == 0)
-        _exit(quoit_agent_serve());
     if (agent_is_asked(argc, argv)) {
         status = become_agent(&plan, &agent);
         if (status != PLAN_GO_ON)

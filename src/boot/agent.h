@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* agent.h - stands in for oshrun where another launcher started the PEs: a process of its own on each host (program.h),
- * `oshrun --host-agent`, which makes the memory, answers the messages of protocol.h, and ends all PEs when one of them
- * dies. When the job has several hosts, it starts the proxy of its own, through which the agents speak with each other
- * (proxy_process.h).
+ * `oshrun --host-agent` or a program of libshmem.a, which makes the memory, answers the messages of protocol.h, and
+ * ends all PEs when one of them dies. When the job has several hosts, it starts the proxy of its own, through which the
+ * agents speak with each other (proxy_process.h).
  *
  * The lowest PE of a host starts it and hands over what it has learned from the exchange: START with two descriptors,
  * the socket on which it listens and a file with a struct quoit_agent_start. The PEs connect to that socket, which has
@@ -62,7 +62,7 @@ QUOIT_MUST_USE enum quoit_status quoit_agent_start(const struct quoit_boot *boot
 /* Connects to the agent called `name`. GONE: it has ended; SYSTEM, reported: it is another user's. */
 QUOIT_MUST_USE enum quoit_status quoit_agent_connect(const char *name, int *fd_out);
 
-/* Of oshrun, which is the agent: */
+/* Of the agent: */
 
 /* What quoit_agent_start sent, mapped for as long as the process lives, with the socket on which the PEs meet. NULL:
  * that PE has ended, or it was reported. */

@@ -82,11 +82,14 @@ enum quoit_status quoit_agent_start(const struct quoit_boot *boot, const struct 
                                     const pid_t *processes, int listen_fd, int *fd_out, pid_t *pid_out)
 {
     const struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_START};
-    char path[PATH_MAX];
-    if (!quoit_program_find(path)) {
+    char found[PATH_MAX];
+    const char *path = quoit_program_is_carried() ? NULL : found;
+    if (path && !quoit_program_find(found)) {
         close(listen_fd);
-        quoit_say("cannot start the agent of this host: there is no oshrun of Quoit beside the library, nor in PATH "
-                  "[Q0239]");
+        quoit_say(
+            "cannot start the agent of this host: there is no oshrun of Quoit beside %s, nor in PATH: add the folder "
+            "bin of its installation to PATH on each host [Q0239]",
+            found[0] ? found : "the library");
         return QUOIT_SYSTEM;
     }
     const int fds[] = {listen_fd, write_start(boot, hosts, processes)};
@@ -98,7 +101,8 @@ enum quoit_status quoit_agent_start(const struct quoit_boot *boot, const struct 
         close(fds[1]);
     if (error == 0)
         return QUOIT_OK;
-    quoit_say("cannot start the agent of this host, %s " QUOIT_AGENT_OPTION ": %s [Q0239]", path, strerror(error));
+    quoit_say("cannot start the agent of this host, %s " QUOIT_AGENT_OPTION ": %s [Q0239]",
+              path ? path : "this program as", strerror(error));
     return QUOIT_SYSTEM;
 }
 

@@ -83,9 +83,12 @@ static enum quoit_status load(struct quoit_pmix *pmix)
     void *library = quoit_library_open(LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         if (!quoit_boot_is_silent())
-            quoit_say("started with PMIx, whose library cannot be opened: %s [Q0310]\n  install it (libpmix2), or add "
-                      "its folder to LD_LIBRARY_PATH; on one host also: oshrun -n N PROGRAM",
-                      quoit_library_problem());
+            quoit_say(
+                "started with PMIx, whose library cannot be opened: %s [Q0310]\n  %s; on one host also: oshrun -n N "
+                "PROGRAM",
+                quoit_library_problem(),
+                quoit_library_can_open() ? "install it (libpmix2), or add its folder to LD_LIBRARY_PATH"
+                                         : "link without -static, or start with PMI: srun --mpi=pmi2, mpiexec.hydra");
         return QUOIT_UNSUPPORTED;
     }
     bool is_whole =

@@ -60,6 +60,7 @@ bool quoit_program_find(char path_out[PATH_MAX])
             return true;
         path += length + (path[length] == ':');
     }
+    snprintf(path_out, PATH_MAX, "%s", own);
     return false;
 }
 
@@ -132,7 +133,8 @@ static int spawn_file(const char *path, const char *name, const char *option, in
 int quoit_program_spawn(const char *path, const char *option, int *fd_out, pid_t *pid_out)
 {
     const char *started_as = (const char *)(uintptr_t)getauxval(AT_EXECFN);
-    const char *name = path ? path : started_as ? started_as : "quoit";
+    const char *own_name = quoit_program_is_carried() ? QUOIT_PROGRAM_CARRIED : started_as;
+    const char *name = path ? path : own_name ? own_name : "quoit";
     int error = spawn_file(path ? path : "/proc/self/exe", name, option, fd_out, pid_out);
     return !path && error == ENOENT && started_as ? spawn_file(started_as, name, option, fd_out, pid_out) : error;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* program.h - the processes that serve a job beside its PEs, proxies and agents, and the keeper of a ring. Each is
- * oshrun or quoit, executed with an option that says which, one socket to who starts it (SOCK_SEQPACKET) and standard
- * error. It has nothing else of that process: no descriptor, thread, signal mask, process group or preloaded library
- * (docs/design/launchers.md).
+ * oshrun or quoit, or a program that is linked with libshmem.a itself, executed with an option that says which, one
+ * socket to who starts it (SOCK_SEQPACKET) and standard error. It has nothing else of that process: no descriptor,
+ * thread, signal mask, process group or preloaded library (docs/design/launchers.md).
  */
 #ifndef QUOIT_BOOT_PROGRAM_H
 #define QUOIT_BOOT_PROGRAM_H
@@ -11,13 +11,16 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#define QUOIT_PROGRAM_FD 3 /* its socket */
+#define QUOIT_PROGRAM_FD      3                  /* its socket */
+#define QUOIT_PROGRAM_CARRIED "quoit-in-program" /* the name under which a program executes what it carries */
 
 /* oshrun of the installation that a file, such as a libshmem, is of. False: it stands in none. */
 bool quoit_program_find_beside(const char *file, char path_out[PATH_MAX]);
-/* oshrun of the installation that this library is of; of a program that is linked statically, that of a folder of PATH
- * that has Quoit. False: there is none. */
+/* oshrun of the installation that this library is of, else that of a folder of PATH that has Quoit. False: there is
+ * none, and path_out is the library's file, or "". */
 bool quoit_program_find(char path_out[PATH_MAX]);
+/* Whether this program carries the agent and the proxy of a host itself, as one that is linked with libshmem.a does. */
+bool quoit_program_is_carried(void);
 /* Starts `path option` as a child of this process, whose end of the socket goes to *fd_out. path NULL: this program.
  * Returns 0 or an errno; nothing was reported. What the user preloads into the program (LD_PRELOAD, LD_AUDIT) is not
  * loaded there: what it measures or checks is the program. Any thread. */

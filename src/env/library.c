@@ -9,6 +9,11 @@ static __typeof__(&dlopen) find_dlopen(void)
     return (__typeof__(&dlopen))dlsym(RTLD_DEFAULT, "dlopen");
 }
 
+bool quoit_library_can_open(void)
+{
+    return find_dlopen() != NULL;
+}
+
 void *quoit_library_open(const char *path, int flags)
 {
     __typeof__(&dlopen) open_library = find_dlopen();
@@ -18,5 +23,5 @@ void *quoit_library_open(const char *path, int flags)
 const char *quoit_library_problem(void)
 {
     const char *problem = dlerror();
-    return find_dlopen() && problem ? problem : "the program is linked statically";
+    return quoit_library_can_open() && problem ? problem : "the program is linked statically";
 }

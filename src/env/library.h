@@ -3,6 +3,10 @@
 #ifndef QUOIT_ENV_LIBRARY_H
 #define QUOIT_ENV_LIBRARY_H
 
+#include <stdbool.h>
+
+/* False in a program that is linked statically. */
+bool quoit_library_can_open(void);
 /* As dlopen(), whose flags it takes; NULL in a program that is linked statically. dlopen() is looked up by name, since
  * a direct call makes the linker warn in such programs. */
 void *quoit_library_open(const char *path, int flags);

@@ -10,5 +10,7 @@
 
 /* Its path. False: it cannot be found, and path_out is "". */
 bool quoit_own_file(char path_out[PATH_MAX]);
+/* Whether it is the program, not a shared object of it. */
+bool quoit_own_is_program(void);
 
 #endif

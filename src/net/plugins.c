@@ -139,6 +139,12 @@ const struct quoit_net_driver *quoit_net_driver_open(const char *name, char prob
     char path[PATH_MAX], symbol[64];
     if (strcmp(name, quoit_net_driver_tcp.name) == 0)
         return &quoit_net_driver_tcp;
+    if (!quoit_library_can_open()) {
+        snprintf(problem, QUOIT_NET_PROBLEM_BYTES,
+                 "the program is linked statically, and can use the network tcp alone: %.32s needs one without -static",
+                 name);
+        return NULL;
+    }
     if (strchr(name, '/') || !find_file(name, path)) {
         snprintf(problem, QUOIT_NET_PROBLEM_BYTES, "this installation of Quoit has no network driver %.32s", name);
         return NULL;

@@ -76,6 +76,31 @@ class Static(installed.Case):
                     self.check_hello("./hello")
                     self.check_hello("./hello", "--hosts", 2)
 
+    @unittest.skipIf(installed.needs("mpiexec.hydra"), "no mpiexec.hydra (mpich)")
+    def test_alone(self):
+        """Under another launcher, when the installation has gone: the program is all that its hosts need. By each compiler and
+        linker, and with what may drop or reorder what is in it."""
+        self.bring(installed.GREET)
+        ways = [(compiler, "-static", *more) for compiler in COMPILERS
+                for more in (("-flto", "-fuse-ld=" + ("bfd" if compiler == "gcc" else "lld")),
+                             *((f"-fuse-ld={linker}", "-Wl,--gc-sections") for linker in LINKERS))]
+        ways += [("gcc", "-static-pie"), ("clang", "-static-pie", "-fuse-ld=lld", "-Wl,--icf=all"), ("gcc", "-l:libshmem.a", "-Wl,--as-needed")]
+        built = []
+        for compiler, *flags in ways:
+            linker = next((flag[9:] for flag in flags if flag.startswith("-fuse-ld=")), "bfd")
+            if installed.needs(compiler, f"ld.{linker}"):
+                continue
+            self.prefix = (self.copies.blank, self.copies.moved)[len(built) % 2]
+            name = f"hello{len(built)}"
+            self.command("oshcc", "-ffunction-sections", "greet.c", *flags, "-o", name, env={"OSHCC": compiler})
+            self.assertFalse([lib for lib in installed.dynamic(os.path.join(self.work, name))[0] if "shmem" in lib], flags)
+            built.append((compiler, *flags, name))
+        with self.copies.gone():
+            for *how, name in built:
+                with self.subTest(how=how):
+                    out = self.command("mpiexec.hydra", "-n", 2, f"./{name}", env={"PATH": installed.SYSTEM_PATH})
+                    self.assertEqual(sorted(out.splitlines()), installed.HELLO_2)
+
     def test_pages(self):
         """Faults are served by each detector; none is a symbol or a constructor of a shared library."""
         for name in ("pages.c", "pages.cc"):

@@ -6,6 +6,7 @@ Commands run in a mount namespace in which both trees are empty, and a network n
 they make meet no others; without rights in a user namespace. Where the kernel refuses that, they run without, and
 Hidden.problem says why. Their environment is made anew: nothing in it leads to the build tree."""
 import atexit
+import contextlib
 import functools
 import json
 import os
@@ -79,6 +80,20 @@ class Copies:
         shutil.move(self.first, self.moved)
         inside = os.path.realpath(BUILD).startswith(os.path.realpath(SOURCE) + os.sep)
         self.hidden = Hidden([SOURCE] if inside else [SOURCE, BUILD])
+
+    @contextlib.contextmanager
+    def gone(self):
+        """Meanwhile there is neither."""
+        away = os.path.join(self.folder.name, "away")
+        os.mkdir(away)
+        for i, where in enumerate((self.moved, self.blank)):
+            os.rename(where, os.path.join(away, str(i)))
+        try:
+            yield
+        finally:
+            for i, where in enumerate((self.moved, self.blank)):
+                os.rename(os.path.join(away, str(i)), where)
+            os.rmdir(away)
 
     def close(self):
         self.hidden.close()

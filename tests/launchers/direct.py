@@ -136,6 +136,20 @@ class Pmi(Namespaces, scenario.Case):
     def test_greeting(self):
         self.check_greetings((1, 0, 1, 0), 2)
 
+    @unittest.skipIf(scenario.SANITIZE, "the library of a sanitizer cannot be linked statically")
+    def test_static(self):
+        """A program that is linked statically is agent and proxy of its host, too; of networks it has TCP alone."""
+        program = os.path.join(tempfile.mkdtemp(), "program")
+        self.addCleanup(shutil.rmtree, os.path.dirname(program))
+        subprocess.run([os.path.join(scenario.BIN, "oshcc"), "-static", "-o", program, os.path.join(HERE, "..", "scenario", "greet.c")],
+                       check=True)
+        away = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin"}
+        _, statuses, out, err = self.launch((0, 1, 1, 2), program, env=away)
+        self.assertEqual((statuses, err, lines(out)), ([0] * 4, "", greetings(4)))
+        _, statuses, _, err = self.launch((0, 1), program, env={**away, "QUOIT_NETWORK": "ofi"}, each_step=end_all)
+        self.assertTrue(all(statuses), err)
+        self.assertRegex(err, r"the program is linked statically, and can use the network tcp alone: ofi needs .* \[Q0222\]")
+
     def test_greetings(self):
         for hosts in ((0, 1), (0, 0, 1), (0, 1, 0, 1), (2, 0, 1, 1, 0, 3, 2)):
             for version in (1, 2):

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "scenario"))
 import scenario
@@ -22,6 +23,24 @@ CONFORMANCE = os.environ["LAUNCHERS_CONFORMANCE"]
 SEED = int(os.environ.get("LAUNCHERS_SEED", random.SystemRandom().randrange(1 << 32)))
 QUOIT_EXCHANGE_RANKS_MAX = 65536
 GREET_SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "scenario", "greet.c")
+# A program with code before and after main(), which nobody but its PEs may run.
+OWN_CODE = """#include <shmem.h>
+#include <stdio.h>
+#include <stdlib.h>
+static void end(void) { dprintf(2, "ended\\n"); }
+__attribute__((constructor(101))) static void begin(void)
+{
+    dprintf(2, "begun\\n");
+    atexit(end);
+}
+int main(int argc, char **argv)
+{
+    shmem_init();
+    printf("PE %d of %d %s.\\n", shmem_my_pe(), shmem_n_pes(), argc > 1 ? argv[1] : "");
+    shmem_finalize();
+    return 0;
+}
+"""
 AGENT_STEPS = (".begin", "0.start", "0.layout", "0.go")
 SLOW = 4 if scenario.SANITIZE else 1
 BUSY = scenario.program("scenario_busy")
@@ -294,22 +313,66 @@ class Pmi(scenario.Case):
                 self.assertRegex(err, "ended before its PEs.*Q0240" if number == signal.SIGKILL else "PE 1 ended .*Q0203")
                 self.assert_nothing_left()
 
-    def test_no_oshrun(self):
-        """A program that is linked statically has no library beside which it could be, and PATH may lack it, or have that of
-        another project first."""
-        if scenario.SANITIZE:
-            self.skipTest("the library of a sanitizer cannot be linked statically")
+    def build(self, folder, *flags, source=GREET_SOURCE):
+        """A program, alone in that folder, which leads to no installation."""
+        program = os.path.join(folder, "program")
+        built = subprocess.run([os.path.join(scenario.BIN, "oshcc"), *flags, "-o", program, source],
+                               capture_output=True, text=True, check=False)
+        self.assertEqual((built.returncode, built.stderr), (0, ""))
+        return program
+
+    @unittest.skipIf(scenario.SANITIZE, "the library of a sanitizer cannot be linked statically")
+    def test_static(self):
+        """A program that is linked statically needs no file of an installation: it is its own agent. None of its own code runs
+        there, and what it is started with reaches its main()."""
         with tempfile.TemporaryDirectory() as folder:
-            program = os.path.join(folder, "program")
-            built = subprocess.run([os.path.join(scenario.BIN, "oshcc"), "-static", "-o", program, GREET_SOURCE],
-                                   capture_output=True, text=True, check=False)
-            self.assertEqual(built.returncode, 0, built.stderr)
-            _, statuses, _, err = self.launch(*[[program]] * 2, env={"PATH": "/usr/bin:/bin"})
-            self.assertTrue(all(statuses), err)
-            self.assertRegex(err, r"cannot start the agent of this host: there is no oshrun of Quoit .*, nor in PATH \[Q0239\]")
-            other = os.path.join(folder, "oshrun")
-            os.symlink(shutil.which("false"), other)
-            self.assert_greetings(2, self.launch(*[[program]] * 2, env={"PATH": f"{folder}:/usr/bin:/bin:{scenario.BIN}"}))
+            source = os.path.join(folder, "own.c")
+            with open(source, "w", encoding="utf-8") as file:
+                file.write(OWN_CODE)
+            for how in ("-static", "-static-pie"):
+                program = self.build(folder, how, source=source)
+                for arguments in ((), ("--host-agent",), ("--proxy",)):
+                    with self.subTest(how=how, arguments=arguments):
+                        _, statuses, out, err = self.launch(*[[program, *arguments]] * 3, env={"PATH": "/usr/bin:/bin"})
+                        self.assertEqual((statuses, sorted(err.splitlines())), ([0] * 3, ["begun"] * 3 + ["ended"] * 3), out)
+                        self.assertEqual(sorted(out.splitlines()), [f"PE {i} of 3 {' '.join(arguments)}." for i in range(3)])
+                self.assert_nothing_left()
+
+    @unittest.skipIf(scenario.SANITIZE, "the library of a sanitizer cannot be linked statically")
+    def test_static_under_its_own_name(self):
+        """Who starts a program as it executes itself, but without its socket, gets the reason."""
+        with tempfile.TemporaryDirectory() as folder:
+            program = self.build(folder, "-static")
+            for option in ("--host-agent", "--proxy"):
+                done = subprocess.run(["quoit-in-program", option], executable=program, capture_output=True, text=True, check=False)
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
+                self.assertRegex(done.stderr, r"^quoit: " + option + r" is for programs of Quoit, .* \[Q0210\]\n$")
+
+    def test_no_oshrun(self):
+        """A library that has left its installation, or has libshmem.a within it: it is named, and PATH helps, but not another
+        project's oshrun in it."""
+        with tempfile.TemporaryDirectory() as folder:
+            program = self.build(folder)
+            library = shutil.copy(os.path.join(os.path.dirname(scenario.BIN), "lib", "libshmem.so.1"), folder)
+            os.symlink(shutil.which("false"), os.path.join(folder, "oshrun"))
+            self.check_no_oshrun(folder, library, program)
+            if scenario.SANITIZE:
+                return
+            library = os.path.join(folder, "libgreet.so")
+            for words in (["-shared", "-fPIC", "-Dmain=greet", GREET_SOURCE, "-l:libshmem.a", "-o", library],
+                          ["-x", "c", "-", "-L", folder, "-lgreet", "-o", program]):
+                subprocess.run([os.path.join(scenario.BIN, "oshcc"), "-Wl,--as-needed", *words], check=True, text=True,
+                               input="int greet(void);\nint main(void)\n{\n    return greet();\n}\n")
+            self.check_no_oshrun(folder, library, program)
+
+    def check_no_oshrun(self, folder, library, program):
+        env = {"LD_LIBRARY_PATH": folder, "PATH": f"{folder}:/usr/bin:/bin"}
+        _, statuses, _, err = self.launch(*[[program]] * 2, env=env)
+        self.assertTrue(all(statuses), err)
+        self.assertIn(f"cannot start the agent of this host: there is no oshrun of Quoit beside {library}, nor in PATH: ", err)
+        self.assertIn("[Q0239]", err)
+        env["PATH"] += f":{scenario.BIN}"
+        self.assert_greetings(2, self.launch(*[[program]] * 2, env=env))
 
     def test_hangs_at_start(self):
         _, statuses, _, err = self.at_step(2, "layout", "hang", env={"QUOIT_LINK_TIMEOUT": "1s"})

@@ -2,6 +2,7 @@
 """Aim: programs form one job under the launchers that users have, and end there with the status of the PE that failed; MPI
 and OpenSHMEM work in one program. Method: Hydra, Open MPI's mpirun, and srun in a Slurm of two nodes that the test brings
 up; each is skipped where it is not installed."""
+import contextlib
 import os
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ from scenario import greetings
 GREET, MISBEHAVE = scenario.program("scenario_greet"), scenario.program("scenario_misbehave")
 CONFORMANCE = os.environ["LAUNCHERS_CONFORMANCE"]
 IN_SLURM = "LAUNCHERS_IN_SLURM" in os.environ
+SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 HYDRA = ["mpiexec.hydra"]
 MPIRUN = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"]
 
@@ -38,6 +40,28 @@ class Launchers(scenario.Case):
         result = self.launch(*launcher, "-n", count, GREET, env=env)
         self.assertEqual((result.status, sorted(result.out.split("\n")[:-1])), (0, greetings(count)), result)
         self.assertNotIn("quoit", result.err)
+
+    @contextlib.contextmanager
+    def static_program(self):
+        """A program that is linked statically, in a folder that leads to no installation."""
+        with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:  # the nodes of slurm.sh have a /tmp of their own
+            program = os.path.join(folder, "program")
+            subprocess.run([os.path.join(scenario.BIN, "oshcc"), "-static", "-o", program,
+                            os.path.join(HERE, "..", "scenario", "greet.c")], check=True)
+            yield program
+
+    def check_static(self, *launchers):
+        with self.static_program() as program:
+            for launcher in launchers:
+                with self.subTest(launcher=launcher):
+                    result = self.launch(*launcher, "-n", 4, program, env={"PATH": SYSTEM_PATH})
+                    self.assertEqual((result.status, sorted(result.out.split("\n")[:-1]), result.err), (0, greetings(4), ""), result)
+
+    def check_static_with_pmix(self, launcher):
+        with self.static_program() as program:
+            result = self.launch(*launcher, "-n", 2, program)
+            self.assertNotEqual(result.status, 0, result)
+            self.assertRegex(result.err, r"statically \[Q0310\]\n  link without -static, or start with PMI: ")
 
     def check_conformance(self, launcher):
         for name in ("coll", "again", "memory"):
@@ -82,6 +106,9 @@ class Hydra(Launchers):
         result = self.launch(*HYDRA, "-n", 2, GREET, ":", "-n", 1, GREET)
         self.assertEqual(sorted(result.out.split("\n")[:-1]), greetings(3))
 
+    def test_static(self):
+        self.check_static(HYDRA)
+
     def test_conformance(self):
         self.check_conformance(HYDRA)
 
@@ -100,6 +127,9 @@ class OpenMpi(Launchers):
     def test_greetings(self):
         for count in (1, 4):
             self.check_greetings(MPIRUN, count)
+
+    def test_static(self):
+        self.check_static_with_pmix(MPIRUN)
 
     def test_conformance(self):
         self.check_conformance(MPIRUN)
@@ -144,6 +174,10 @@ class Srun(Launchers):
         for mpi in ("pmi2", "pmix"):
             self.check_greetings(["srun", "-N1", "--mpi=" + mpi], 4)
         self.check_greetings(["srun", "-N1", "--mpi=pmi2"], 3, {"QUOIT_LAUNCHER": "pmi2"})
+
+    def test_static(self):
+        self.check_static(["srun", "-N1", "--mpi=pmi2"], ["srun", "-N2", "--mpi=pmi2"])
+        self.check_static_with_pmix(["srun", "-N1", "--mpi=pmix"])
 
     def test_none(self):
         result = self.launch("srun", "-N1", "-n4", "--mpi=none", GREET)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "proxy.h"
+#include "serve/proxy.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -109,7 +109,7 @@ static const char *text_or_null(char text[QUOIT_PROXY_TEXT_BYTES])
     return text[0] ? text : NULL;
 }
 
-struct quoit_lane_network proxy_network(struct quoit_proxy_message *start)
+struct quoit_lane_network quoit_serve_network(struct quoit_proxy_message *start)
 {
     return (struct quoit_lane_network){.driver = text_or_null(start->body.start.driver),
                                        .provider = text_or_null(start->body.start.provider),
@@ -121,7 +121,7 @@ struct quoit_lane_network proxy_network(struct quoit_proxy_message *start)
 
 static enum quoit_status run(struct process *process, struct quoit_proxy_message *start)
 {
-    struct quoit_lane_network network = proxy_network(start);
+    struct quoit_lane_network network = quoit_serve_network(start);
     network.exchange = exchange;
     network.on_lost = on_lost;
     network.arg = process;
@@ -148,7 +148,7 @@ static enum quoit_status run(struct process *process, struct quoit_proxy_message
     return quoit_proxy_run(&config);
 }
 
-int proxy_serve(struct quoit_proxy_message *start, const int *fds, uint32_t fd_count)
+int quoit_serve_proxy(struct quoit_proxy_message *start, const int *fds, uint32_t fd_count)
 {
     struct process process = {0};
     char who[24];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "serve.h"
+#include "serve/host.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -21,8 +21,8 @@
 #include "env/descriptors.h"
 #include "env/map.h"
 #include "net/net.h"
-#include "proxy.h"
 #include "proxy/proxy.h"
+#include "serve/proxy.h"
 
 #define PORT     0          /* of words between proxies */
 #define SEND_NS  500000000u /* for the last words to arrive at all hosts, of which some may be gone */
@@ -53,11 +53,6 @@ struct serve {
     bool is_absent_told;
     bool is_ending;
 };
-
-bool serve_is_asked(int argc, char **argv)
-{
-    return argc == 2 && strcmp(argv[1], QUOIT_PROXY_OPTION) == 0;
-}
 
 /* Words of and to other hosts */
 
@@ -322,7 +317,7 @@ static int serve_agent(struct quoit_proxy_message *start, int memory_fd)
     quoit_step("proxy", start->body.start.host, "start");
     if (!open_host(&serve, start, memory_fd))
         return 1;
-    struct quoit_lane_network network = proxy_network(start);
+    struct quoit_lane_network network = quoit_serve_network(start);
     network.exchange = exchange;
     network.on_lost = on_lost;
     network.arg = &serve;
@@ -349,7 +344,7 @@ static int serve_agent(struct quoit_proxy_message *start, int memory_fd)
     return 0;
 }
 
-int serve_host(void)
+int quoit_serve_host(void)
 {
     struct quoit_proxy_message start;
     int fds[QUOIT_PROXY_FDS_MAX];
@@ -361,5 +356,5 @@ int serve_host(void)
     quoit_step("proxy", QUOIT_STEP_ANY, "begin");
     if (!receive_start(&start, &came) || getppid() != (pid_t)start.body.start.starter)
         return 1;
-    return start.body.start.is_of_oshrun ? proxy_serve(&start, fds, came.fd_count) : serve_agent(&start, fds[0]);
+    return start.body.start.is_of_oshrun ? quoit_serve_proxy(&start, fds, came.fd_count) : serve_agent(&start, fds[0]);
 }
