@@ -49,10 +49,14 @@ static void print_help(void)
            "  --help                   print this\n");
 }
 
-static int report_no_answer(const struct ring_arguments *arguments, const struct ring_reply *reply)
+/* False: reported. */
+static bool ask_status(const struct ring_arguments *arguments, struct ring_reply *reply)
 {
-    ring_report_no_answer(arguments->plan.name, arguments->given, reply);
-    return RING_STATUS_FAILED;
+    struct ring_answerer by;
+    bool is_answered = ring_ask(arguments->plan.name, RING_STATUS, reply, &by);
+    if (!is_answered)
+        ring_report_no_answer(arguments->given, reply, &by);
+    return is_answered;
 }
 
 /* The commands */
@@ -133,8 +137,8 @@ static int down(const struct ring_arguments *arguments)
 static int status(const struct ring_arguments *arguments)
 {
     struct ring_reply reply;
-    if (!ring_ask(arguments->plan.name, RING_STATUS, &reply))
-        return report_no_answer(arguments, &reply);
+    if (!ask_status(arguments, &reply))
+        return RING_STATUS_FAILED;
     ring_print_status(&reply, arguments->is_json);
     return 0;
 }
@@ -146,8 +150,8 @@ static int set_cut(const struct ring_arguments *arguments, bool is_cut)
     uint32_t link;
     if (!arguments->number || !ring_parse_number(arguments->number, 0, RING_HOSTS_MAX - 1, &link))
         return ring_bad_usage("%s needs the number of a link, that of the host at its left", arguments->command);
-    if (!ring_ask(arguments->plan.name, RING_STATUS, &reply))
-        return report_no_answer(arguments, &reply);
+    if (!ask_status(arguments, &reply))
+        return RING_STATUS_FAILED;
     if (reply.plan.is_joined)
         return ring_bad_usage("the links of the ring \"%s\" are cables: %s by hand", arguments->given,
                               arguments->command);
@@ -198,8 +202,8 @@ static int run_on_host(const struct ring_arguments *arguments, char **words)
                               strcmp(arguments->command, "exec") == 0 ? ", and a command behind --" : "");
     if (!words || !words[0])
         return ring_bad_usage("exec needs a command behind --");
-    if (!ring_ask(arguments->plan.name, RING_STATUS, &reply))
-        return report_no_answer(arguments, &reply);
+    if (!ask_status(arguments, &reply))
+        return RING_STATUS_FAILED;
     if (reply.plan.is_joined && host != reply.plan.host)
         return ring_bad_usage("host %u of the ring \"%s\" is another machine", host, arguments->given);
     if (host >= reply.plan.host_count)

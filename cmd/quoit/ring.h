@@ -20,6 +20,7 @@
 #include <sys/types.h>
 #include <sys/un.h>
 
+#include "env/await.h"
 #include "link/state.h"
 #include "port/driver.h"
 #include "ring/ring.h"
@@ -84,7 +85,8 @@ struct ring_host {
     void *memory;
     uint64_t veth_offset;
     uint64_t bytes;
-    pid_t pid; /* 0: not running */
+    pid_t pid;        /* 0: not running */
+    uint64_t busy_ns; /* its processor time at the last look, while the ring starts */
     uint32_t start_count;
     uint64_t restart_ns; /* when, if it is not running */
     int memory_fd;
@@ -134,12 +136,36 @@ void ring_guard_end(struct ring *ring);
 /* Closes what a child of the keeper must not hold: others would take it for the keeper. But for the share `except`. */
 void ring_close_in_child(struct ring *ring, const struct quoit_share *except);
 
-/* ring_keeper.c: creates the ring, starts its hosts, and serves requests until one, or a signal, ends it. Sends
- * RING_IS_UP to ready_fd when all hosts are up, RING_HAS_FAILED if they do not come up, which was reported; -1: stays
- * in the foreground. Returns the exit status. */
-#define RING_IS_UP      'r'
-#define RING_HAS_FAILED 'f'
-int ring_keeper_run(const struct ring_plan *plan, int listen_fd, int ready_fd);
+/* ring_await.c: one process that is waited for. All zero at first. */
+struct ring_await {
+    struct quoit_await await;
+    struct quoit_process process; /* at the last look */
+};
+#define RING_REPORT_NS 2000000000u
+#define RING_HANG_NS   ((uint64_t)QUOIT_AWAIT_HANG_TIMES * RING_REPORT_NS)
+/* A look, if one is due (env/await.h); *wait_ms_out: until the next one. key: other than 0, and differs with each
+ * progress. */
+enum quoit_await_verdict ring_await_look(struct ring_await *await, uint64_t key, pid_t pid, uint64_t hang_ns,
+                                         int *wait_ms_out);
+/* "still waiting for WHO", for how long, what it does, and the cure [Q0246]. */
+void ring_await_describe(const struct ring_await *await, const char *who, pid_t pid, char text_out[RING_SILENCE_BYTES]);
+
+/* What a keeper sends to the command that starts it. */
+enum ring_start_kind {
+    RING_IS_BORN = 1, /* this is its process */
+    RING_GOES_ON,     /* its hosts start, which it supervises; about once a second */
+    RING_IS_UP,       /* all hosts are up */
+    RING_HAS_FAILED,  /* which was reported */
+};
+struct ring_start_word {
+    uint32_t kind;
+    int32_t pid;
+};
+
+/* ring_keeper.c: creates the ring, starts its hosts, and serves requests until one, or a signal, ends it. It ends, too,
+ * if the other end of start_fd is closed before the ring is up; -1: stays in the foreground. Returns the exit status.
+ */
+int ring_keeper_run(const struct ring_plan *plan, int listen_fd, int start_fd);
 
 /* ring_start.c: the keeper as a program, `quoit --ring-keeper`, which has nothing of the process that starts it. */
 #define RING_KEEPER_OPTION "--ring-keeper"
@@ -178,13 +204,19 @@ struct ring_reply {
 bool ring_become_user(uint32_t uid);
 /* The socket's address. */
 socklen_t ring_address(const char *name, struct sockaddr_un *address_out);
+/* Who answers, or should. */
+struct ring_answerer {
+    pid_t keeper;            /* 0: none */
+    struct ring_await await; /* how it was waited for */
+};
 /* False, with errno: no answer. EPROTO: the keeper is of another build, which reply->head describes if its magic is
- * RING_MAGIC. EAGAIN: it does not answer, as one that is stopped. ECONNREFUSED: there is none, or it has just ended. */
-bool ring_ask(const char *name, enum ring_request_kind kind, struct ring_reply *reply);
+ * RING_MAGIC. EAGAIN: it has been stopped for 2 s, or has slept for 5 s. ECONNREFUSED: there is none, or it has just
+ * ended. */
+bool ring_ask(const char *name, enum ring_request_kind kind, struct ring_reply *reply, struct ring_answerer *by_out);
 /* Reports why ring_ask() was false, from errno and the reply. */
-void ring_report_no_answer(const char *name, const char *given, const struct ring_reply *reply);
+void ring_report_no_answer(const char *given, const struct ring_reply *reply, const struct ring_answerer *by);
 /* Of a keeper that does not answer (EAGAIN): which process, what it does, and the cure. */
-void ring_describe_silence(const char *name, const char *given, char text_out[RING_SILENCE_BYTES]);
+void ring_describe_silence(const char *given, const struct ring_answerer *by, char text_out[RING_SILENCE_BYTES]);
 /* Ends the ring, by force if the keeper does not answer or does not understand. Returns the exit status. */
 int ring_down(const char *name, const char *given);
 /* The keeper's process, whether it answers or not; 0: no such ring. */

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <poll.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stddef.h>
@@ -14,10 +15,9 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "env/await.h"
 #include "env/clock.h"
 
-#define ANSWER_SECONDS 5
+#define ANSWER_SECONDS 5 /* of a keeper that sleeps */
 #define END_MS         2000
 #define NO_GROUP       65534u /* of a user without an entry */
 
@@ -90,15 +90,31 @@ static bool is_valid(const struct ring_reply *reply)
     return is_good;
 }
 
-/* *keeper_out: the process that answers or should; 0: none. */
-static bool ask_once(const char *name, enum ring_request_kind kind, struct ring_reply *reply, pid_t *keeper_out)
+/* False, with EAGAIN: nothing has come, and the keeper is stopped or does nothing. */
+static bool await_reply(int fd, struct ring_answerer *by)
 {
-    *keeper_out = 0;
+    struct pollfd reply = {.fd = fd, .events = POLLIN};
+    int wait_ms;
+    do {
+        const uint64_t limit_ns = ANSWER_SECONDS * UINT64_C(1000000000);
+        enum quoit_await_verdict verdict = ring_await_look(&by->await, 1, by->keeper, limit_ns, &wait_ms);
+        bool is_stopped = by->await.process.state == 'T' || by->await.process.state == 't';
+        if (verdict == QUOIT_AWAIT_HANGS || (verdict == QUOIT_AWAIT_REPORT && is_stopped)) {
+            errno = EAGAIN;
+            return false;
+        }
+    } while (poll(&reply, 1, wait_ms) <= 0);
+    return true;
+}
+
+static bool ask_once(const char *name, enum ring_request_kind kind, struct ring_reply *reply, struct ring_answerer *by)
+{
+    *by = (struct ring_answerer){0};
     reply->head.magic = 0;
-    int fd = send_request(name, kind, keeper_out);
+    int fd = send_request(name, kind, &by->keeper);
     if (fd < 0)
         return false;
-    ssize_t n = recv(fd, reply, sizeof *reply, MSG_TRUNC);
+    ssize_t n = await_reply(fd, by) ? recv(fd, reply, sizeof *reply, MSG_TRUNC) : -1;
     int error = n < 0 ? errno : EPROTO;
     size_t bytes = n < 0 ? 0 : (size_t)n;
     close(fd);
@@ -124,25 +140,19 @@ static bool has_keeper(const char *name)
 }
 
 /* Twice, if this process was held up for so long that the keeper did not wait for its request. */
-static bool ask(const char *name, enum ring_request_kind kind, struct ring_reply *reply, pid_t *keeper_out)
+bool ring_ask(const char *name, enum ring_request_kind kind, struct ring_reply *reply, struct ring_answerer *by)
 {
     uint64_t begin_ns = quoit_clock_now_ns();
-    if (ask_once(name, kind, reply, keeper_out))
+    if (ask_once(name, kind, reply, by))
         return true;
     int error = errno;
     bool was_closed = (error == EPROTO && reply->head.magic != RING_MAGIC) || error == ECONNRESET || error == EPIPE;
     if (was_closed && quoit_clock_now_ns() - begin_ns >= RING_REQUEST_SECONDS * 1000000000u)
-        return ask_once(name, kind, reply, keeper_out);
+        return ask_once(name, kind, reply, by);
     if (was_closed && !has_keeper(name))
         error = ECONNREFUSED;
     errno = error;
     return false;
-}
-
-bool ring_ask(const char *name, enum ring_request_kind kind, struct ring_reply *reply)
-{
-    pid_t keeper;
-    return ask(name, kind, reply, &keeper);
 }
 
 pid_t ring_keeper_pid(const char *name)
@@ -154,22 +164,19 @@ pid_t ring_keeper_pid(const char *name)
     return keeper;
 }
 
-void ring_describe_silence(const char *name, const char *given, char text_out[RING_SILENCE_BYTES])
+void ring_describe_silence(const char *given, const struct ring_answerer *by, char text_out[RING_SILENCE_BYTES])
 {
-    struct quoit_process process;
-    pid_t keeper = ring_keeper_pid(name);
-    (void)quoit_process_look(keeper, &process);
     int bytes =
         snprintf(text_out, RING_SILENCE_BYTES, "the keeper of the ring \"%s\" (process %d) does not answer: %s\n",
-                 given, (int)keeper, quoit_await_state_text(&process));
-    if (process.state == 'T')
-        snprintf(text_out + bytes, RING_SILENCE_BYTES - (size_t)bytes, "  kill -CONT %d [Q0245]", (int)keeper);
+                 given, (int)by->keeper, quoit_await_state_text(&by->await.process));
+    if (by->await.process.state == 'T')
+        snprintf(text_out + bytes, RING_SILENCE_BYTES - (size_t)bytes, "  kill -CONT %d [Q0245]", (int)by->keeper);
     else
         snprintf(text_out + bytes, RING_SILENCE_BYTES - (size_t)bytes, "  quoit ring down --ring %s ends it [Q0245]",
                  given);
 }
 
-void ring_report_no_answer(const char *name, const char *given, const struct ring_reply *reply)
+void ring_report_no_answer(const char *given, const struct ring_reply *reply, const struct ring_answerer *by)
 {
     int error = errno;
     char silence[RING_SILENCE_BYTES], own[QUOIT_SHARE_BUILD_BYTES], other[QUOIT_SHARE_BUILD_BYTES];
@@ -182,7 +189,7 @@ void ring_report_no_answer(const char *name, const char *given, const struct rin
                   "quoit, or end the ring: quoit ring down --ring %s [Q0605]",
                   given, quoit_share_build_text(keeper, other), quoit_share_build_text(&head, own), given);
     } else if (error == EAGAIN) {
-        ring_describe_silence(name, given, silence);
+        ring_describe_silence(given, by, silence);
         quoit_say("%s", silence);
     } else {
         quoit_say("the ring \"%s\" does not answer: %s", given, strerror(error));
@@ -218,14 +225,15 @@ static int end_keeper(const char *name, const char *given, pid_t keeper, bool is
 int ring_down(const char *name, const char *given)
 {
     struct ring_reply reply;
-    pid_t keeper;
-    if (ask(name, RING_DOWN, &reply, &keeper))
+    struct ring_answerer by;
+    if (ring_ask(name, RING_DOWN, &reply, &by))
         return 0;
     int error = errno;
     if (error == EPROTO && reply.head.magic == RING_MAGIC && reply.head.kind == RING_DOWN)
         return 0; /* another build, which has obeyed */
-    if ((error == EAGAIN || error == EPROTO) && keeper > 0)
-        return end_keeper(name, given, keeper, error == EAGAIN);
-    ring_report_no_answer(name, given, &reply);
+    if ((error == EAGAIN || error == EPROTO) && by.keeper > 0)
+        return end_keeper(name, given, by.keeper, error == EAGAIN);
+    errno = error;
+    ring_report_no_answer(given, &reply, &by);
     return 1;
 }

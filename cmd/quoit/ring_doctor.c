@@ -163,14 +163,14 @@ static void check_joined(struct findings *findings, const struct ring_reply *rep
 }
 
 /* The keeper does not answer. errno and the reply are those of ring_ask(). */
-static void check_keeper(struct findings *findings, const char *name, const struct ring_reply *reply)
+static void check_keeper(struct findings *findings, const struct ring_reply *reply, const struct ring_answerer *by)
 {
     if (errno == EPROTO) {
-        ring_report_no_answer(name, findings->given, reply);
+        ring_report_no_answer(findings->given, reply, by);
         findings->count++;
     } else if (errno == EAGAIN) {
         char silence[RING_SILENCE_BYTES];
-        ring_describe_silence(name, findings->given, silence);
+        ring_describe_silence(findings->given, by, silence);
         report(findings, "%s", silence);
     } else {
         printf("the ring \"%s\" does not exist: quoit ring up --ring %s\n", findings->given, findings->given);
@@ -187,14 +187,15 @@ int ring_doctor(const char *name, const char *given)
 {
     struct findings findings = {.given = given};
     struct ring_reply reply;
-    bool is_up = ring_ask(name, RING_STATUS, &reply);
+    struct ring_answerer by;
+    bool is_up = ring_ask(name, RING_STATUS, &reply, &by);
     int error = errno;
     check_tun(&findings);
     if ((!is_up || !reply.plan.is_joined) && can_try_namespaces())
         check_namespaces(&findings);
     errno = error;
     if (!is_up)
-        check_keeper(&findings, name, &reply);
+        check_keeper(&findings, &reply, &by);
     else if (reply.plan.is_joined)
         check_joined(&findings, &reply);
     for (uint32_t i = 0; is_up && !reply.plan.is_joined && i < reply.plan.host_count; i++)

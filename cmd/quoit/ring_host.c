@@ -18,14 +18,14 @@
 
 #include "base/digest.h"
 #include "base/log.h"
+#include "base/step.h"
 #include "env/clock.h"
 #include "env/limits.h"
 #include "env/thread.h"
 #include "ring/route.h"
 #include "veth/tap.h"
 
-#define START_NS 10000000000u
-#define KILL_MS  2000 /* for a process to end that was killed */
+#define KILL_MS 2000 /* for a process to end that was killed */
 
 static bool write_file(const char *path, const char *text)
 {
@@ -207,15 +207,16 @@ static void *manage(void *arg)
     return NULL;
 }
 
-/* The links of a new emulated ring come up at once. On bridges other machines may boot later or never, and a host that
- * starts again may have lost a cable meanwhile: the device exists and gets its carrier with the first link. */
+/* The links of a new emulated ring come up at once; who is late for that, the keeper reports. On bridges other machines
+ * may boot later or never, and a host that starts again may have lost a cable meanwhile: the device exists and gets its
+ * carrier with the first link. */
 static bool start_service(const struct ring *ring, const struct ring_host *host, int device_fd,
                           struct quoit_service *service)
 {
     bool waits = !ring->plan.is_joined && host->start_count == 0;
     if (!waits)
         quoit_tap_set_carrier(device_fd, false);
-    return (!waits || quoit_service_start(service, START_NS) == QUOIT_OK) && start_thread(manage, service);
+    return (!waits || quoit_service_start(service, UINT64_MAX) == QUOIT_OK) && start_thread(manage, service);
 }
 
 int ring_host_run(const struct ring *ring, const struct ring_host *host, pid_t keeper)
@@ -234,9 +235,10 @@ int ring_host_run(const struct ring *ring, const struct ring_host *host, pid_t k
                   strerror(errno));
         return 1;
     }
-    prctl(PR_SET_PDEATHSIG, ring->plan.is_joined ? SIGKILL : SIGTERM); /* entering a user namespace clears it */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* entering a user namespace clears it */
     if ((!ring->plan.is_joined && !set_up_namespaces(name)) || getppid() != keeper)
         return 1;
+    quoit_step("ringhost", host->index, "begin");
     memset(memory->links, 0, sizeof memory->links);
     uint32_t number = mac_number_of(ring->plan.name);
     struct quoit_veth_config config = {
@@ -257,8 +259,12 @@ int ring_host_run(const struct ring *ring, const struct ring_host *host, pid_t k
     config.service = service;
     if (quoit_veth_open(&config, &veth) != QUOIT_OK || !start_service(ring, host, config.device_fds[0], service))
         return 1;
-    if (!ring->plan.is_joined)
+    if (!ring->plan.is_joined) {
         ring_detach_output();
+        prctl(PR_SET_PDEATHSIG, SIGTERM); /* now programs may come, which end with it (wait_for_end) */
+        if (getppid() != keeper)
+            return 1;
+    }
     atomic_store(&memory->is_ready, 1);
     return quoit_veth_run(veth) == QUOIT_OK ? 0 : 1;
 }

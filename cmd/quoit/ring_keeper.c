@@ -12,21 +12,23 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <linux/sockios.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/step.h"
 #include "env/clock.h"
 
 #define PAGE_BYTES 4096u
 #define RESTART_NS 200000000u  /* from the end of a host, or a fork() that failed, to its restart */
 #define REJOIN_NS  2000000000u /* the same on bridges: a host that does not fit its ring needs an operator */
 #define LEAVE_MS   2000        /* for a bridge to take its link down */
-#define START_MS   15000
 #define TICK_MS    50
 #define ACCEPT_NS  10000000u /* until the next try, if one failed */
 
@@ -161,27 +163,23 @@ static void kill_programs(struct ring_host *host)
 static void reap(struct ring *ring)
 {
     pid_t pid;
-    while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
+    int status;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         if (pid == ring->guard) {
             ring->guard = 0;
             ring->is_guarded = false;
         }
         for (uint32_t i = ring_host_begin(&ring->plan); i < ring_host_end(&ring->plan); i++)
             if (ring->hosts[i].pid == pid) {
+                if (!ring->server && WIFSIGNALED(status))
+                    quoit_say("host%u was killed by signal %d before the ring \"%s\" was up [Q0603]", i,
+                              WTERMSIG(status), ring->plan.name);
                 ring->hosts[i].pid = 0;
                 ring->hosts[i].restart_ns = quoit_clock_now_ns() + (ring->plan.is_joined ? REJOIN_NS : RESTART_NS);
                 drop_links(ring, &ring->hosts[i]);
                 kill_programs(&ring->hosts[i]);
             }
     }
-}
-
-static bool are_ready(const struct ring *ring)
-{
-    for (uint32_t i = ring_host_begin(&ring->plan); i < ring_host_end(&ring->plan); i++)
-        if (!atomic_load(&((struct ring_memory *)ring->hosts[i].memory)->is_ready))
-            return false;
-    return true;
 }
 
 static bool has_dead_host(const struct ring *ring)
@@ -301,18 +299,106 @@ static void restart_hosts(struct ring *ring)
             start_host(ring, &ring->hosts[i]);
 }
 
-/* False: a host died, or they did not come up in time. */
-static bool wait_ready(struct ring *ring)
+static bool is_ready(const struct ring_host *host)
 {
-    for (int ms = 0; ms < START_MS && !has_dead_host(ring); ms++) {
-        if (are_ready(ring))
-            return true;
+    return atomic_load(&((const struct ring_memory *)host->memory)->is_ready);
+}
+
+static uint32_t late_count(const struct ring *ring)
+{
+    uint32_t count = 0;
+    for (uint32_t i = ring_host_begin(&ring->plan); i < ring_host_end(&ring->plan); i++)
+        count += !is_ready(&ring->hosts[i]);
+    return count;
+}
+
+static void report_late_host(const struct ring *ring, const struct ring_host *host, const struct ring_await *seen)
+{
+    char who[32 + RING_NAME_BYTES], text[RING_SILENCE_BYTES];
+    snprintf(who, sizeof who, "host%u of the ring \"%s\"", host->index, ring->plan.name);
+    ring_await_describe(seen, who, host->pid, text);
+    quoit_say("%s", text);
+}
+
+/* Those that are stopped, which their neighbours wait for, too; if none is, the first that is not up. */
+static void report_late_hosts(const struct ring *ring, const struct quoit_await *await)
+{
+    const struct ring_host *first = NULL;
+    struct ring_await first_seen = {.await = *await};
+    uint32_t stopped_count = 0;
+    for (uint32_t i = ring_host_begin(&ring->plan); i < ring_host_end(&ring->plan); i++) {
+        const struct ring_host *host = &ring->hosts[i];
+        struct ring_await seen = {.await = *await};
+        if (is_ready(host))
+            continue;
+        bool is_stopped =
+            quoit_process_look(host->pid, &seen.process) && (seen.process.state == 'T' || seen.process.state == 't');
+        if (is_stopped)
+            report_late_host(ring, host, &seen);
+        stopped_count += is_stopped;
+        if (!first) {
+            first = host;
+            first_seen = seen;
+        }
+    }
+    if (stopped_count == 0 && first)
+        report_late_host(ring, first, &first_seen);
+}
+
+/* One word at a time, so that a command that is stopped does not hold up the keeper. */
+static void report_progress(int start_fd)
+{
+    const struct ring_start_word word = {.kind = RING_GOES_ON, .pid = (int32_t)getpid()};
+    int queued_bytes;
+    if (start_fd >= 0 && ioctl(start_fd, SIOCOUTQ, &queued_bytes) == 0 && queued_bytes == 0)
+        (void)send(start_fd, &word, sizeof word, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* A look at the hosts, if one is due. False: they hang, which was reported. */
+static bool look_at_hosts(struct ring *ring, struct quoit_await *await, uint32_t late, int start_fd)
+{
+    uint64_t now_ns = quoit_clock_now_ns(), next_ns;
+    struct quoit_await_view view = {.is_idle = true};
+    if (!quoit_await_is_due(await, late, RING_REPORT_NS, now_ns, &next_ns))
+        return true;
+    for (uint32_t i = ring_host_begin(&ring->plan); i < ring_host_end(&ring->plan); i++) {
+        struct ring_host *host = &ring->hosts[i];
+        struct quoit_process process;
+        if (is_ready(host) || !quoit_process_look(host->pid, &process))
+            continue;
+        quoit_await_add(&view, &process, host->busy_ns);
+        host->busy_ns = process.busy_ns;
+    }
+    enum quoit_await_verdict verdict = quoit_await_step(await, &view, RING_HANG_NS, now_ns);
+    if (verdict == QUOIT_AWAIT_HANGS)
+        quoit_say("the ring \"%s\" does not come up: %u of its hosts could run, but did nothing for %u s [Q0603]",
+                  ring->plan.name, late, (unsigned)(RING_HANG_NS / 1000000000u));
+    else if (verdict == QUOIT_AWAIT_REPORT)
+        report_late_hosts(ring, await);
+    report_progress(start_fd);
+    return verdict != QUOIT_AWAIT_HANGS;
+}
+
+static bool has_hung_up(int fd)
+{
+    struct pollfd polled = {.fd = fd};
+    return fd >= 0 && poll(&polled, 1, 0) > 0;
+}
+
+/* Hosts that are stopped, or get no processor, are waited for. False: a host died or hangs, which was reported, or who
+ * started the ring has ended. */
+static bool wait_ready(struct ring *ring, int start_fd)
+{
+    struct quoit_await await = {0};
+    for (;;) {
+        uint32_t late = late_count(ring);
+        if (late == 0 || has_dead_host(ring))
+            return late == 0;
+        if (has_hung_up(start_fd) || !look_at_hosts(ring, &await, late, start_fd))
+            return false;
         quoit_clock_sleep_ns(1000000);
         reap(ring);
     }
-    if (!has_dead_host(ring))
-        quoit_say("the ring %s did not come up in %d s [Q0603]", ring->plan.name, START_MS / 1000);
-    return false;
 }
 
 /* A process of a host in its own namespaces, before anything else enters them. */
@@ -376,7 +462,7 @@ static void raise_file_limit(void)
     setrlimit(RLIMIT_NOFILE, &files);
 }
 
-int ring_keeper_run(const struct ring_plan *plan, int listen_fd, int ready_fd)
+int ring_keeper_run(const struct ring_plan *plan, int listen_fd, int start_fd)
 {
     sigset_t signals;
     struct ring ring = {.plan = *plan,
@@ -392,13 +478,14 @@ int ring_keeper_run(const struct ring_plan *plan, int listen_fd, int ready_fd)
     sigprocmask(SIG_BLOCK, &signals, NULL);
     int signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
     /* listen() in this process, because SO_PEERCRED shows clients the process that called it. */
-    bool is_up =
-        listen(listen_fd, SOMAXCONN) == 0 && signal_fd >= 0 && create(&ring) && wait_ready(&ring) && open_server(&ring);
-    const char word = is_up ? RING_IS_UP : RING_HAS_FAILED;
-    bool is_received = ready_fd < 0 || send(ready_fd, &word, sizeof word, MSG_NOSIGNAL) == 1;
+    bool is_up = listen(listen_fd, SOMAXCONN) == 0 && signal_fd >= 0 && create(&ring) && wait_ready(&ring, start_fd) &&
+                 open_server(&ring);
+    quoit_step("keeper", QUOIT_STEP_ANY, "ready");
+    const struct ring_start_word word = {.kind = is_up ? RING_IS_UP : RING_HAS_FAILED, .pid = (int32_t)getpid()};
+    bool is_received = start_fd < 0 || send(start_fd, &word, sizeof word, MSG_NOSIGNAL) == (ssize_t)sizeof word;
     if (is_up && is_received) {
-        if (ready_fd >= 0) {
-            close(ready_fd);
+        if (start_fd >= 0) {
+            close(start_fd);
             ring_detach_output();
         }
         hold_places(&ring); /* now, since the guard must not hold the caller's output */

@@ -114,8 +114,10 @@ static int list(bool is_json)
 
 /* What is watched: a job, or a ring. */
 struct subject {
-    int pid_fd;                             /* can be read when it has ended; -1: take() says so */
-    bool (*take)(void *arg, uint32_t slot); /* one of two samples; false: it has ended */
+    int pid_fd;                                       /* can be read when it has ended; -1: take() says so */
+    enum top_taken (*take)(void *arg, uint32_t slot); /* one of two samples */
+    /* After TOP_AWAITED: who does not answer. NULL: that was reported, and is to be repeated later, or on request. */
+    const char *(*describe)(void *arg, bool is_repeated);
     void (*print)(void *arg, uint32_t before, uint32_t now, bool is_json, FILE *out);
     void *arg;
 };
@@ -138,6 +140,20 @@ static void show(const struct settings *settings, const struct subject *subject,
     free(text);
 }
 
+/* In place of samples. What is not a terminal gets it at growing intervals, on standard error. */
+static void show_awaited(const struct subject *subject, bool is_live)
+{
+    char text[RING_SILENCE_BYTES + 2];
+    const char *described = subject->describe(subject->arg, is_live);
+    if (!described)
+        return;
+    snprintf(text, sizeof text, "%s\n", described);
+    if (is_live)
+        top_screen_show(text);
+    else
+        quoit_say("%s", described);
+}
+
 static bool has_ended(const struct subject *subject)
 {
     struct pollfd ended = {.fd = subject->pid_fd, .events = POLLIN};
@@ -157,23 +173,27 @@ static bool wait_interval(const struct settings *settings, const struct subject 
 /* False if it ended before anything was printed. */
 static bool watch(const struct settings *settings, const struct subject *subject)
 {
-    uint32_t now = 0;
+    uint32_t now = 0, sample_count = 0;
     bool has_told = false;
     bool is_live = !settings->is_once && !settings->is_json;
-    if (!subject->take(subject->arg, 0))
+    enum top_taken taken = subject->take(subject->arg, now);
+    if (taken == TOP_ENDED)
         return false;
     top_screen_open(is_live);
-    if (is_live)
-        show(settings, subject, 0, 0); /* a first output before the interval has passed */
-    while (wait_interval(settings, subject)) {
-        now = !now;
-        if (!subject->take(subject->arg, now))
+    do {
+        if (taken == TOP_AWAITED) {
+            show_awaited(subject, is_live);
+        } else {
+            sample_count++;
+            if (sample_count > 1 || is_live) /* live: a first output before the interval has passed */
+                show(settings, subject, sample_count > 1 ? !now : now, now);
+            has_told = sample_count > 1;
+            now = !now;
+        }
+        if ((settings->is_once && has_told) || ferror(stdout) || !wait_interval(settings, subject))
             break;
-        show(settings, subject, !now, now);
-        has_told = true;
-        if (settings->is_once || ferror(stdout))
-            break;
-    }
+        taken = subject->take(subject->arg, now);
+    } while (taken != TOP_ENDED);
     top_screen_close();
     return has_told;
 }
@@ -186,11 +206,11 @@ struct watched_job {
     bool has_ended;
 };
 
-static bool take_job(void *arg, uint32_t slot)
+static enum top_taken take_job(void *arg, uint32_t slot)
 {
     struct watched_job *job = arg;
     job->has_ended = !top_sample_take(&job->samples[slot], &job->view);
-    return !job->has_ended;
+    return job->has_ended ? TOP_ENDED : TOP_TAKEN;
 }
 
 static void print_job(void *arg, uint32_t before, uint32_t now, bool is_json, FILE *out)
@@ -223,13 +243,37 @@ struct watched_ring {
     const char *name;
     struct top_ring_sample *samples; /* [2] */
     bool is_gone;
+    struct ring_answerer by; /* of the last sample */
+    uint64_t awaited_ns;     /* since when its keeper does not answer; 0: it does */
+    uint64_t report_ns;      /* when to report that again */
+    char text[RING_SILENCE_BYTES];
 };
 
-static bool take_ring(void *arg, uint32_t slot)
+static enum top_taken take_ring(void *arg, uint32_t slot)
 {
     struct watched_ring *ring = arg;
-    ring->is_gone = !top_ring_take(ring->name, &ring->samples[slot]);
-    return !ring->is_gone;
+    uint64_t begin_ns = quoit_clock_now_ns();
+    enum top_taken taken = top_ring_take(ring->name, &ring->samples[slot], &ring->by);
+    ring->is_gone = taken == TOP_ENDED;
+    if (taken != TOP_AWAITED)
+        ring->awaited_ns = ring->report_ns = 0;
+    else if (ring->awaited_ns == 0)
+        ring->awaited_ns = begin_ns;
+    return taken;
+}
+
+static const char *describe_keeper(void *arg, bool is_repeated)
+{
+    struct watched_ring *ring = arg;
+    uint64_t now_ns = quoit_clock_now_ns();
+    char who[256];
+    if (now_ns < ring->report_ns && !is_repeated)
+        return NULL;
+    ring->report_ns = now_ns + 2 * (now_ns - ring->awaited_ns);
+    ring->by.await.await.since_ns = ring->awaited_ns;
+    snprintf(who, sizeof who, "the keeper of the ring \"%s\"", ring->name);
+    ring_await_describe(&ring->by.await, who, ring->by.keeper, ring->text);
+    return ring->text;
 }
 
 static void print_ring(void *arg, uint32_t before, uint32_t now, bool is_json, FILE *out)
@@ -241,7 +285,8 @@ static void print_ring(void *arg, uint32_t before, uint32_t now, bool is_json, F
 static int watch_ring(const struct settings *settings)
 {
     struct watched_ring ring = {.name = settings->ring, .samples = calloc(2, sizeof *ring.samples)};
-    const struct subject subject = {.pid_fd = -1, .take = take_ring, .print = print_ring, .arg = &ring};
+    const struct subject subject = {
+        .pid_fd = -1, .take = take_ring, .describe = describe_keeper, .print = print_ring, .arg = &ring};
     bool has_told = ring.samples && watch(settings, &subject);
     if (ring.is_gone)
         quoit_say("there is no ring \"%s\" that you control%s (quoit ring list)", settings->ring,

@@ -60,8 +60,14 @@ struct top_ring_sample {
     uint32_t job_count;
     struct top_ring_job jobs[QUOIT_SHARES_MAX];
 };
-/* Of the ring [USER:]NAME. False: it does not answer. */
-bool top_ring_take(const char *given, struct top_ring_sample *sample);
+/* What became of a sample. */
+enum top_taken {
+    TOP_TAKEN,
+    TOP_AWAITED, /* who gives it does not answer now */
+    TOP_ENDED,   /* there is nothing to watch any more */
+};
+/* Of the ring [USER:]NAME. AWAITED: its keeper is described by `by`. */
+enum top_taken top_ring_take(const char *given, struct top_ring_sample *sample, struct ring_answerer *by);
 /* As for a job. */
 void top_ring_print_text(const struct top_ring_sample *before, const struct top_ring_sample *now, FILE *out);
 void top_ring_print_json(const struct top_ring_sample *before, const struct top_ring_sample *now, FILE *out);

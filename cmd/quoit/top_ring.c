@@ -29,32 +29,35 @@ static void take_job(struct top_ring_job *job)
     job_close(&view);
 }
 
-/* False: the ring does not answer. */
-static bool query(const char *name, struct ring_reply *reply, struct quoit_share_list *list)
+static enum top_taken query(const char *name, struct ring_reply *reply, struct quoit_share_list *list,
+                            struct ring_answerer *by)
 {
     char path[QUOIT_SHARE_PATH_BYTES];
     list->client_count = 0;
-    if (!ring_ask(name, RING_STATUS, reply)) {
-        if (errno == EPROTO || errno == EAGAIN)
-            ring_report_no_answer(name, name, reply);
-        return false;
+    if (!ring_ask(name, RING_STATUS, reply, by)) {
+        if (errno == EPROTO)
+            ring_report_no_answer(name, reply, by);
+        return errno == EAGAIN ? TOP_AWAITED : TOP_ENDED;
     }
     quoit_share_path(geteuid(), name, path);
-    return reply->plan.is_joined || quoit_share_query(path, list) == QUOIT_OK; /* no jobs on bridges */
+    bool has_jobs = !reply->plan.is_joined; /* bridges have none */
+    return !has_jobs || quoit_share_query(path, list) == QUOIT_OK ? TOP_TAKEN : TOP_ENDED;
 }
 
 /* Root asks for another user's ring as that user, and reads the jobs as root. */
-bool top_ring_take(const char *given, struct top_ring_sample *sample)
+enum top_taken top_ring_take(const char *given, struct top_ring_sample *sample, struct ring_answerer *by)
 {
     struct quoit_share_list list;
     const char *name;
     uid_t own = geteuid(), user = quoit_share_user(given, &name);
     *sample = (struct top_ring_sample){.now_ns = quoit_clock_now_ns()};
     if (user == UINT32_MAX || (user != own && seteuid(user) != 0))
-        return false;
-    bool is_there = query(name, &sample->ring, &list);
-    if ((user != own && seteuid(own) != 0) || !is_there)
-        return false;
+        return TOP_ENDED;
+    enum top_taken taken = query(name, &sample->ring, &list, by);
+    if (user != own && seteuid(own) != 0)
+        return TOP_ENDED;
+    if (taken != TOP_TAKEN)
+        return taken;
     for (uint32_t i = 0; i < list.client_count; i++) {
         struct top_ring_job *job = &sample->jobs[sample->job_count++];
         job->id = list.clients[i].id;
@@ -63,7 +66,7 @@ bool top_ring_take(const char *given, struct top_ring_sample *sample)
         memcpy(job->program, list.clients[i].label, sizeof job->program);
         take_job(job);
     }
-    return true;
+    return TOP_TAKEN;
 }
 
 /* Rates between two samples */

@@ -311,10 +311,10 @@ static void pass_contact(struct agent *agent, const struct quoit_boot_message *m
 }
 
 /* So that the lowest PE knows this process, and that it does not hang. */
-static void say_alive(int fd)
+static void say_alive(int fd, pid_t pid)
 {
     struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_PING};
-    message.body.pid = (int32_t)getpid();
+    message.body.pid = (int32_t)pid;
     say(fd, &message, -1);
 }
 
@@ -355,7 +355,7 @@ static bool take_message(struct agent *agent, struct connection *connection, con
     } else if (connection->role == ROLE_TALK && message->kind == QUOIT_BOOT_CRASHED && agent->is_going) {
         finish_for(agent, connection->pe);
     } else if (connection->role == ROLE_WATCH && message->kind == QUOIT_BOOT_PING) {
-        say_alive(connection->fd);
+        say_alive(connection->fd, getpid());
     } else if (is_lowest && message->kind == QUOIT_BOOT_CONTACT && agent->proxy_fd >= 0) {
         pass_contact(agent, message);
     } else if (is_lowest && message->kind == QUOIT_BOOT_FINALIZED && agent->is_going) {
@@ -834,6 +834,12 @@ static struct agent *make_agent(const struct quoit_agent_start *start)
     return agent;
 }
 
+/* To the PE that started it, from the process that forks. */
+static void publish(pid_t agent)
+{
+    say_alive(QUOIT_PROGRAM_FD, agent);
+}
+
 int quoit_agent_serve(void)
 {
     char who[24];
@@ -842,13 +848,12 @@ int quoit_agent_serve(void)
         return 2;
     prctl(PR_SET_NAME, "quoit-agent");
     quoit_step("agent", QUOIT_STEP_ANY, "begin");
-    if (!quoit_program_leave_starter()) {
+    if (!quoit_program_leave_starter(publish)) {
         quoit_say("cannot start the agent of this host: %s (ulimit -u, or a control group's pids) [Q0239]",
                   strerror(errno));
         return 1;
     }
     quoit_program_ignore_signals();
-    say_alive(QUOIT_PROGRAM_FD);
     const struct quoit_agent_start *start = quoit_agent_receive_start(&listen_fd);
     if (!start)
         return 1;

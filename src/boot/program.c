@@ -148,13 +148,15 @@ bool quoit_program_has_starter(const char *option)
     return false;
 }
 
-bool quoit_program_leave_starter(void)
+bool quoit_program_leave_starter(void (*publish)(pid_t pid))
 {
     pid_t pid = fork();
     if (pid < 0)
         return false;
-    if (pid > 0)
+    if (pid > 0) {
+        publish(pid);
         _exit(0);
+    }
     /* A session, not only a group: the end of the parent would continue a stopped process of a group that it leaves
      * without a parent in the session. */
     setsid();

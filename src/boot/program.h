@@ -31,8 +31,9 @@ int quoit_program_spawn(const char *path, const char *option, int *fd_out, pid_t
 /* Whether it was started by quoit_program_spawn; else that is reported [Q0210]. `option`: that it has. */
 bool quoit_program_has_starter(const char *option);
 /* Forks, and ends the parent, for which its starter waits: so the program is no child of a process whose own code waits
- * for its children. False: no fork; errno is set. */
-bool quoit_program_leave_starter(void);
+ * for its children. The parent calls publish() with the child's pid before it ends, so that the starter knows it even
+ * if the child never runs. False: no fork; errno is set. */
+bool quoit_program_leave_starter(void (*publish)(pid_t pid));
 /* Has the kernel kill this program when its starter ends, also while it is stopped. A starter that has ended before is
  * no longer its parent. */
 void quoit_program_end_with_starter(void);

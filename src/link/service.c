@@ -298,12 +298,12 @@ void quoit_service_expect_down(struct quoit_service *service, enum quoit_side in
 
 enum quoit_status quoit_service_start(struct quoit_service *service, uint64_t timeout_ns)
 {
-    uint64_t deadline_ns = quoit_clock_now_ns() + timeout_ns;
+    uint64_t begin_ns = quoit_clock_now_ns();
     quoit_assert(service->has_client);
     while ((is_awaited(&service->sides[QUOIT_LEFT]) || is_awaited(&service->sides[QUOIT_RIGHT])) &&
            service->status == QUOIT_OK) {
         bool has_moved = step_sides(service);
-        if (!has_moved && quoit_clock_now_ns() > deadline_ns) {
+        if (!has_moved && quoit_clock_now_ns() - begin_ns > timeout_ns) {
             quoit_log(QUOIT_LOG_ERROR, "a neighbour of host %u did not come up in %llu ms", service->config.host,
                       (unsigned long long)(timeout_ns / 1000000));
             return QUOIT_TIMEOUT;

@@ -4,6 +4,7 @@ not see each other. Method: the rings and programs of net.py; processes of the r
 import hashlib
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -63,6 +64,83 @@ class Trouble(Ring):
         os.kill(keeper, signal.SIGSTOP)
         self.assertIn(f"process {keeper}, which keeps the ring", self.ring("down").stderr)
         self.assertIn("there is no ring", self.ring("status", check=False).stderr)
+
+    def up_at_step(self, action):
+        """`ring up`, in which a process meets an action at a step (base/step.h)."""
+        scenario.need_steps()
+        up = subprocess.Popen([QUOIT, "ring", "up", "--ring", self.name, "--hosts", "3"], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True, env=scenario.environment(self.mark, TEST_STEP=action))
+        self.children.append(up)
+        return up
+
+    def first_line(self, child):
+        self.assertTrue(select.select([child.stderr], [], [], PATIENCE_S)[0], "it waits in silence")
+        line = child.stderr.readline()
+        if "Q0601" in line or "Q0602" in line:
+            self.skipTest(line.strip())
+        return line
+
+    def test_stopped_in_the_start(self):
+        """Who is stopped while a ring starts is named, with the cure; and then it comes up."""
+        for step, who in (("keeper.begin", "the keeper"), ("keeper.start", "the keeper"), ("keeper.ready", "the keeper"),
+                          ("ringhost1.begin", "host1")):
+            with self.subTest(step=step):
+                up = self.up_at_step(f"{step}=stop")
+                line = self.first_line(up)
+                named = re.fullmatch(rf"quoit ring: still waiting for {who} of the ring \"{self.name}\" \(process (\d+)\), after \d+ s: "
+                                     r"it is stopped by a signal \(SIGCONT continues it\)\n", line)
+                self.assertTrue(named, line)
+                self.assertEqual(up.stderr.readline(), f"  kill -CONT {named[1]} [Q0246]\n")
+                os.kill(int(named[1]), signal.SIGCONT)
+                rest = up.communicate(timeout=LIMIT_S)[1]
+                self.assertEqual((up.returncode, rest), (0, ""))
+                self.transfer(0, 1, 5)
+                self.ring("down")
+
+    def test_end_in_the_start(self):
+        """Who is killed or hangs while a ring starts is named, and nothing is left of the ring."""
+        for action, words in (("keeper.begin=kill", "the keeper .* ended before the ring was up"),
+                              ("keeper.ready=kill", "the keeper .* ended before the ring was up"),
+                              ("ringhost1.begin=kill", "host1 was killed by signal 9 before the ring .* was up"),
+                              ("keeper.start=hang", r"the keeper of the ring .* \(process \d+\) could run, but did nothing for 12 s"),
+                              ("ringhost.begin=hang", r"does not come up: 3 of its hosts could run, but did nothing for 12 s")):
+            with self.subTest(action=action):
+                up = self.up_at_step(action)
+                error = self.first_line(up) + up.communicate(timeout=LIMIT_S)[1]
+                self.assertEqual(up.returncode, 1, error)
+                self.assertRegex(error, words + r".*\[Q0603\]")
+                self.wait_until("all have ended", lambda: not self.pids_of("quoit-ring", "quoit-host", "quoit-guard", "quoit"))
+
+    def test_command_that_ends_in_the_start(self):
+        """A keeper that still waits for its hosts ends with the command that started it, also by Ctrl-C while the keeper is
+        stopped."""
+        for step, number in (("ringhost1.begin", signal.SIGKILL), ("ringhost1.begin", signal.SIGINT), ("keeper.begin", signal.SIGINT),
+                             ("keeper.ready", signal.SIGTERM)):
+            with self.subTest(step=step, number=number):
+                up = self.up_at_step(f"{step}=stop")
+                self.first_line(up)
+                up.send_signal(number)
+                self.assertEqual(up.wait(timeout=LIMIT_S), -number)
+                self.wait_until("all have ended", lambda: not self.pids_of("quoit-ring", "quoit-host", "quoit-guard", "quoit"))
+                self.ring("up", "--hosts", 2)
+                self.ring("down")
+
+    def test_top_of_a_stopped_keeper(self):
+        """It names the keeper and goes on with it."""
+        self.ring("up", "--hosts", 2)
+        keeper = self.keeper()
+        for options in ([], ["--json"]):
+            os.kill(keeper, signal.SIGSTOP)
+            top = subprocess.Popen([QUOIT, "top", "--ring", self.name, "--once", *options], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, env=scenario.environment(self.mark))
+            self.children.append(top)
+            line = self.first_line(top) + top.stderr.readline()
+            os.kill(keeper, signal.SIGCONT)
+            self.assertRegex(line, rf"still waiting for the keeper of the ring \"{self.name}\" \(process {keeper}\), after \d+ s: "
+                                   rf"it is stopped by a signal .*\n  kill -CONT {keeper} \[Q0246\]\n$")
+            out, rest = top.communicate(timeout=LIMIT_S)
+            self.assertEqual((top.returncode, rest), (0, ""), out)
+            self.assertIn(self.name, out)
 
     @unittest.skipIf(scenario.SANITIZE, "a sanitizer wants to be the first library")
     def test_tool_of_the_command(self):
