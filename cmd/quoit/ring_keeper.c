@@ -160,6 +160,14 @@ static void kill_programs(struct ring_host *host)
     ring_close_place(&host->place);
 }
 
+/* Of a host, before the ring is up. One that ends with an error has reported it; SIGTERM ends it with 0. */
+static void report_early_end(const struct ring *ring, uint32_t host, int status)
+{
+    int number = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) == 0 ? SIGTERM : 0;
+    if (number != 0)
+        quoit_say("host%u was ended by signal %d before the ring \"%s\" was up [Q0603]", host, number, ring->plan.name);
+}
+
 static void reap(struct ring *ring)
 {
     pid_t pid;
@@ -171,9 +179,8 @@ static void reap(struct ring *ring)
         }
         for (uint32_t i = ring_host_begin(&ring->plan); i < ring_host_end(&ring->plan); i++)
             if (ring->hosts[i].pid == pid) {
-                if (!ring->server && WIFSIGNALED(status))
-                    quoit_say("host%u was killed by signal %d before the ring \"%s\" was up [Q0603]", i,
-                              WTERMSIG(status), ring->plan.name);
+                if (!ring->server)
+                    report_early_end(ring, i, status);
                 ring->hosts[i].pid = 0;
                 ring->hosts[i].restart_ns = quoit_clock_now_ns() + (ring->plan.is_joined ? REJOIN_NS : RESTART_NS);
                 drop_links(ring, &ring->hosts[i]);
@@ -385,9 +392,19 @@ static bool has_hung_up(int fd)
     return fd >= 0 && poll(&polled, 1, 0) > 0;
 }
 
-/* Hosts that are stopped, or get no processor, are waited for. False: a host died or hangs, which was reported, or who
- * started the ring has ended. */
-static bool wait_ready(struct ring *ring, int start_fd)
+/* Whether a signal has come that ends the ring. */
+static bool takes_end_signal(int signal_fd)
+{
+    struct signalfd_siginfo signal;
+    bool is_end = false;
+    while (read(signal_fd, &signal, sizeof signal) == (ssize_t)sizeof signal)
+        is_end |= signal.ssi_signo != SIGCHLD;
+    return is_end;
+}
+
+/* Hosts that are stopped, or get no processor, are waited for. False: a host died or hangs, or a signal came, which was
+ * reported, or who started the ring has ended. */
+static bool wait_ready(struct ring *ring, int start_fd, int signal_fd)
 {
     struct quoit_await await = {0};
     for (;;) {
@@ -396,6 +413,10 @@ static bool wait_ready(struct ring *ring, int start_fd)
             return late == 0;
         if (has_hung_up(start_fd) || !look_at_hosts(ring, &await, late, start_fd))
             return false;
+        if (takes_end_signal(signal_fd)) {
+            quoit_say("the ring \"%s\" was ended by a signal to its keeper before it was up [Q0603]", ring->plan.name);
+            return false;
+        }
         quoit_clock_sleep_ns(1000000);
         reap(ring);
     }
@@ -437,10 +458,8 @@ static void keep(struct ring *ring, int listen_fd, int signal_fd)
                               {.fd = signal_fd, .events = POLLIN},
                               {.fd = ring->server ? quoit_share_server_fd(ring->server) : -1, .events = POLLIN}};
     for (bool is_down = false; !is_down;) {
-        struct signalfd_siginfo signal;
         poll(polled, 3, has_dead_host(ring) || !is_guarded(ring) ? TICK_MS : -1);
-        while (read(signal_fd, &signal, sizeof signal) == (ssize_t)sizeof signal)
-            is_down |= signal.ssi_signo != SIGCHLD;
+        is_down |= takes_end_signal(signal_fd);
         reap(ring);
         restart_hosts(ring);
         if (!is_guarded(ring))
@@ -478,8 +497,8 @@ int ring_keeper_run(const struct ring_plan *plan, int listen_fd, int start_fd)
     sigprocmask(SIG_BLOCK, &signals, NULL);
     int signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
     /* listen() in this process, because SO_PEERCRED shows clients the process that called it. */
-    bool is_up = listen(listen_fd, SOMAXCONN) == 0 && signal_fd >= 0 && create(&ring) && wait_ready(&ring, start_fd) &&
-                 open_server(&ring);
+    bool is_up = listen(listen_fd, SOMAXCONN) == 0 && signal_fd >= 0 && create(&ring) &&
+                 wait_ready(&ring, start_fd, signal_fd) && open_server(&ring);
     quoit_step("keeper", QUOIT_STEP_ANY, "ready");
     const struct ring_start_word word = {.kind = is_up ? RING_IS_UP : RING_HAS_FAILED, .pid = (int32_t)getpid()};
     bool is_received = start_fd < 0 || send(start_fd, &word, sizeof word, MSG_NOSIGNAL) == (ssize_t)sizeof word;

@@ -4,17 +4,23 @@ not see each other. Method: the rings and programs of net.py; processes of the r
 import hashlib
 import json
 import os
+import random
 import re
 import select
 import signal
 import subprocess
 import sys
+import time
 import unittest
 
 import frames
 import scenario
 from frames import chunk
 from net import LIMIT_S, PATIENCE_S, QUOIT, Ring
+
+
+OF_A_RING = ("quoit-ring", "quoit-host", "quoit-guard", "quoit")
+SIGNALS = int(os.environ.get("TROUBLE_SIGNALS", 12))
 
 
 class Trouble(Ring):
@@ -101,7 +107,7 @@ class Trouble(Ring):
         """Who is killed or hangs while a ring starts is named, and nothing is left of the ring."""
         for action, words in (("keeper.begin=kill", "the keeper .* ended before the ring was up"),
                               ("keeper.ready=kill", "the keeper .* ended before the ring was up"),
-                              ("ringhost1.begin=kill", "host1 was killed by signal 9 before the ring .* was up"),
+                              ("ringhost1.begin=kill", "host1 was ended by signal 9 before the ring .* was up"),
                               ("keeper.start=hang", r"the keeper of the ring .* \(process \d+\) could run, but did nothing for 12 s"),
                               ("ringhost.begin=hang", r"does not come up: 3 of its hosts could run, but did nothing for 12 s")):
             with self.subTest(action=action):
@@ -109,7 +115,23 @@ class Trouble(Ring):
                 error = self.first_line(up) + up.communicate(timeout=LIMIT_S)[1]
                 self.assertEqual(up.returncode, 1, error)
                 self.assertRegex(error, words + r".*\[Q0603\]")
-                self.wait_until("all have ended", lambda: not self.pids_of("quoit-ring", "quoit-host", "quoit-guard", "quoit"))
+                self.wait_until("all have ended", lambda: not self.pids_of(*OF_A_RING))
+
+    def test_terminated_in_the_start(self):
+        """SIGTERM, which a host and a keeper take as the word to end, is reported, too."""
+        for who, words in (("host1", "host1 was ended by signal 15 before"), ("the keeper", "ended by a signal to its keeper before")):
+            with self.subTest(who=who):
+                up = self.up_at_step("ringhost1.begin=stop")
+                host = int(re.search(r"process (\d+)", self.first_line(up))[1])
+                if who == "host1":
+                    os.kill(host, signal.SIGTERM)
+                    os.kill(host, signal.SIGCONT)
+                else:
+                    os.kill(scenario.parent_of(host), signal.SIGTERM)
+                error = up.communicate(timeout=LIMIT_S)[1]
+                self.assertEqual(up.returncode, 1, error)
+                self.assertRegex(error, words + r".*\[Q0603\]")
+                self.wait_until("all have ended", lambda: not self.pids_of(*OF_A_RING))
 
     def test_command_that_ends_in_the_start(self):
         """A keeper that still waits for its hosts ends with the command that started it, also by Ctrl-C while the keeper is
@@ -121,9 +143,55 @@ class Trouble(Ring):
                 self.first_line(up)
                 up.send_signal(number)
                 self.assertEqual(up.wait(timeout=LIMIT_S), -number)
-                self.wait_until("all have ended", lambda: not self.pids_of("quoit-ring", "quoit-host", "quoit-guard", "quoit"))
+                self.wait_until("all have ended", lambda: not self.pids_of(*OF_A_RING))
                 self.ring("up", "--hosts", 2)
                 self.ring("down")
+
+    def test_signals_at_random(self):
+        """A process of a ring, or a command of it, gets a signal at a random instant of its start or end; one that is stopped
+        goes on later, or the user gives up. The command ends, with 0 or a reason, and nothing is left of the ring."""
+        seed = int(os.environ.get("TROUBLE_SEED", random.SystemRandom().randrange(1 << 32)))
+        print("TROUBLE_SEED", seed, file=sys.stderr)
+        draw = random.Random(seed)
+        self.ring("up", "--hosts", 2)
+        self.ring("down")
+        for _ in range(SIGNALS):
+            phase, hosts = draw.choice(("up", "up", "down")), draw.choice((2, 3, 9))
+            kind = draw.choice(("KILL", "TERM", "STOP", "STOP for ever"))
+            delay_s, stopped_s = draw.uniform(0, 0.15), draw.uniform(0, 3)
+            with self.subTest(phase=phase, kind=kind, hosts=hosts, delay_s=delay_s, stopped_s=stopped_s):
+                if phase == "down":
+                    self.ring("up", "--hosts", hosts)
+                words = ["up", "--hosts", str(hosts)] if phase == "up" else ["down"]
+                command = subprocess.Popen([QUOIT, "ring", *words, "--ring", self.name], stdout=subprocess.DEVNULL,
+                                           stderr=subprocess.PIPE, text=True, env=scenario.environment(self.mark))
+                self.children.append(command)
+                time.sleep(delay_s)
+                struck = draw.choice(self.pids_of(*OF_A_RING) or [command.pid])
+                self.strike(struck, kind, stopped_s, command)
+                error = command.communicate(timeout=LIMIT_S)[1]
+                self.assertTrue(command.returncode <= 0 or error, f"status {command.returncode} without a word")
+                last = self.ring("down", check=False)
+                self.assertTrue(last.returncode == 0 or "there is no ring" in last.stderr, last)
+                self.wait_until("all have ended", lambda: not self.pids_of(*OF_A_RING))
+
+    def strike(self, pid, kind, stopped_s, command):
+        number = signal.SIGSTOP if kind.startswith("STOP") else getattr(signal, "SIG" + kind)
+        if not self.send(pid, number) or number != signal.SIGSTOP:
+            return
+        time.sleep(stopped_s)
+        if kind == "STOP":
+            self.send(pid, signal.SIGCONT)
+        else: # of a command that is stopped itself, or waits for one that is
+            self.send(command.pid, signal.SIGKILL if pid == command.pid else signal.SIGINT)
+
+    @staticmethod
+    def send(pid, number):
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            return False
+        return True
 
     def test_top_of_a_stopped_keeper(self):
         """It names the keeper and goes on with it."""
