@@ -15,7 +15,10 @@
 #include "base/log.h"
 #include "base/step.h"
 #include "boot/program.h"
+#include "env/clock.h"
 #include "env/descriptors.h"
+
+#define END_MS 2000
 
 /* With the socket that has the ring's name. */
 struct start {
@@ -33,13 +36,21 @@ struct starting {
     struct ring_await await;
 };
 
+/* And waits for its end, which frees the ring's name. */
+static void kill_keeper(const struct starting *starting)
+{
+    kill(starting->keeper, SIGKILL);
+    for (uint32_t ms = 0; ms < END_MS && !quoit_process_has_ended(starting->keeper); ms++)
+        quoit_clock_sleep_ns(1000000);
+}
+
 /* Of a user who does not want to wait any more: a keeper that is stopped would hold the ring's name. */
 static bool take_signal(const struct starting *starting)
 {
     struct signalfd_siginfo signal;
     if (read(starting->signal_fd, &signal, sizeof signal) != (ssize_t)sizeof signal)
         return false;
-    kill(starting->keeper, SIGKILL);
+    kill_keeper(starting);
     raise((int)signal.ssi_signo); /* it is blocked */
     return true;
 }
@@ -60,7 +71,7 @@ static bool wait_for_word(struct starting *starting)
         } else if (verdict == QUOIT_AWAIT_HANGS) {
             quoit_say("%s (process %d) could run, but did nothing for %u s, and is killed [Q0603]", who,
                       (int)starting->keeper, (unsigned)(RING_HANG_NS / 1000000000u));
-            kill(starting->keeper, SIGKILL);
+            kill_keeper(starting);
             return false;
         }
         if (poll(polled, 2, wait_ms) > 0 && polled[1].revents && take_signal(starting))

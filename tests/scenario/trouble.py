@@ -79,6 +79,10 @@ class Trouble(Ring):
         self.children.append(up)
         return up
 
+    def up_when_the_name_is_free(self, hosts):
+        """After a keeper that ends by itself, when its command has been killed."""
+        self.wait_until("the name is free", lambda: "is up already" not in self.ring("up", "--hosts", hosts, check=False).stderr)
+
     def first_line(self, child):
         self.assertTrue(select.select([child.stderr], [], [], PATIENCE_S)[0], "it waits in silence")
         line = child.stderr.readline()
@@ -143,9 +147,12 @@ class Trouble(Ring):
                 self.first_line(up)
                 up.send_signal(number)
                 self.assertEqual(up.wait(timeout=LIMIT_S), -number)
-                self.wait_until("all have ended", lambda: not self.pids_of(*OF_A_RING))
-                self.ring("up", "--hosts", 2)
+                if number == signal.SIGKILL:
+                    self.up_when_the_name_is_free(2)
+                else:
+                    self.ring("up", "--hosts", 2)
                 self.ring("down")
+                self.wait_until("all have ended", lambda: not self.pids_of(*OF_A_RING))
 
     def test_signals_at_random(self):
         """A process of a ring, or a command of it, gets a signal at a random instant of its start or end; one that is stopped
@@ -161,7 +168,7 @@ class Trouble(Ring):
             delay_s, stopped_s = draw.uniform(0, 0.15), draw.uniform(0, 3)
             with self.subTest(phase=phase, kind=kind, hosts=hosts, delay_s=delay_s, stopped_s=stopped_s):
                 if phase == "down":
-                    self.ring("up", "--hosts", hosts)
+                    self.up_when_the_name_is_free(hosts)
                 words = ["up", "--hosts", str(hosts)] if phase == "up" else ["down"]
                 command = subprocess.Popen([QUOIT, "ring", *words, "--ring", self.name], stdout=subprocess.DEVNULL,
                                            stderr=subprocess.PIPE, text=True, env=scenario.environment(self.mark))
