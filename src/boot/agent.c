@@ -6,6 +6,7 @@
 #include "boot/heap_default.h"
 #include "boot/launcher.h"
 #include "boot/life.h"
+#include "boot/lost.h"
 #include "boot/program.h"
 #include "boot/proxy_process.h"
 #include "boot/vigil.h"
@@ -33,11 +34,9 @@
 #define GRACE_NS      200000000u /* for the last output of the PEs that are ended */
 #define OBEY_NS       500000000u /* for END to reach them */
 #define TICK_MS       1000       /* between two checks of the records */
-#define TELL_NS       300000000u /* for the first host to say that another is lost, before the others do */
 #define SOON_MS       20
 #define PINGS         4 /* of the proxy, in the limit after which other hosts take it for lost */
 #define PATIENCE      2 /* so many limits it has for the answer */
-#define NO_HOST       UINT32_MAX
 #define AWAITED_BYTES 320
 
 enum role { ROLE_UNKNOWN, ROLE_TALK, ROLE_WATCH };
@@ -67,19 +66,19 @@ struct agent {
     int proxy_fd;    /* -1: one host, or not started */
     pid_t proxy_pid; /* a child, which is not waited for: the number stays its own */
     uint64_t proxy_busy_ns;
-    bool is_pinged;                 /* the proxy, which has not answered */
-    uint64_t ping_ns;               /* when it was, or had answered; of the stopwatch */
-    bool is_ready_told;             /* to the proxy */
-    bool is_finalized_told;         /* to the proxy, since the last GO */
-    bool is_end_told;               /* to the proxy, or by it */
-    uint64_t contacts_by_ns;        /* of the stopwatch, when those of all hosts must be there; 0: the proxy has not
-                                     * given its own */
-    uint32_t contact_count;         /* of all hosts, as passed to the proxy */
-    uint32_t lost_host;             /* NO_HOST */
-    uint64_t lost_ns;               /* when to say so */
+    bool is_pinged;          /* the proxy, which has not answered */
+    uint64_t ping_ns;        /* when it was, or had answered; of the stopwatch */
+    bool is_ready_told;      /* to the proxy */
+    bool is_finalized_told;  /* to the proxy, since the last GO */
+    bool is_end_told;        /* to the proxy, or by it */
+    uint64_t contacts_by_ns; /* of the stopwatch, when those of all hosts must be there; 0: the proxy has not
+                              * given its own */
+    uint32_t contact_count;  /* of all hosts, as passed to the proxy */
+    struct quoit_lost lost;
+    int launcher_fd;                /* a pidfd of its process on this host; -1: unknown, or its end was seen */
     struct member *members;         /* of this host, the lowest PE first, as all numbers of PEs here */
     struct connection *connections; /* at most two per PE; no more are accepted */
-    struct pollfd *polls;           /* [connection_max + 2] */
+    struct pollfd *polls;           /* [connection_max + 3] */
     uint32_t count;
     uint32_t connection_count, connection_max;
     uint32_t hello_count, ready_count;
@@ -285,6 +284,11 @@ static void take_hello(struct agent *agent, struct connection *connection, const
         agent->core_count_max = message->body.hello.core_count;
 }
 
+static void give_life(int fd, const struct quoit_life_pipe *pipe)
+{
+    say(fd, &(struct quoit_boot_message){.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_LIFE}, pipe->pe_fd);
+}
+
 /* The kernel knows the process also where this one cannot see the pid that it has in its own namespace. */
 static void take_watch(struct agent *agent, struct connection *connection, uint32_t pe)
 {
@@ -296,8 +300,7 @@ static void take_watch(struct agent *agent, struct connection *connection, uint3
     connection->pe = pe;
     agent->members[pe].is_watched = true;
     agent->members[pe].watch_fd = connection->fd;
-    say(connection->fd, &(struct quoit_boot_message){.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_LIFE},
-        agent->life.pe_fd);
+    give_life(connection->fd, &agent->life.all);
 }
 
 /* From the lowest PE, which reads it from the exchange, to the proxy. */
@@ -465,7 +468,7 @@ static void lay_out(struct agent *agent)
     }
     close(agent->host.socket_fd); /* which releases the name */
     agent->host.socket_fd = -1;
-    quoit_life_share_no_more(&agent->life);
+    quoit_life_share_no_more(&agent->life.all);
 }
 
 static void let_go(struct agent *agent)
@@ -495,26 +498,33 @@ static const char *name_of(const struct agent *agent, uint32_t host)
     return host < agent->hosts->count ? agent->hosts->list[host].name : "another host";
 }
 
-/* The proxies of all hosts tell theirs. So that one host speaks, the others wait for its word. */
-static void lose_host(struct agent *agent, uint32_t host)
+/* The proxies of all hosts tell theirs. */
+static void lose(struct agent *agent, uint32_t host, bool is_launcher)
 {
-    bool is_first = agent->host_index == (host == 0 ? 1 : 0);
-    if (agent->lost_host != NO_HOST || host >= agent->hosts->count)
-        return;
-    agent->lost_host = host;
-    agent->lost_ns = quoit_clock_now_ns() + (is_first ? 0 : TELL_NS);
+    if (host < agent->hosts->count)
+        quoit_lost_note(&agent->lost, agent->host_index, host, is_launcher, quoit_clock_now_ns());
 }
 
 __attribute__((noreturn)) static void finish_lost(struct agent *agent)
 {
-    const struct quoit_job_config *job = &agent->host.layout.job;
-    uint32_t first = quoit_job_config_first_pe(job, agent->lost_host);
     if (quoit_ended_claim(header_of(agent), 1))
-        quoit_ended_line("host %s, with the PEs %u..%u, was lost: it or its proxy ended, hangs or was cut off; the job "
-                         "was ended [Q0315]",
-                         name_of(agent, agent->lost_host), first,
-                         first + quoit_job_config_pes_of_host(job, agent->lost_host) - 1);
+        quoit_lost_report(&agent->lost, agent->hosts, &agent->host.layout.job);
     finish(agent, quoit_ended_decision(header_of(agent)), GRACE_NS);
+}
+
+/* It would pass on what this host prints, so nobody may see that; its PEs would be left without it for ever. */
+__attribute__((noreturn)) static void lose_launcher(struct agent *agent)
+{
+    bool is_joined = agent->contact_count == agent->hosts->count; /* the proxies are, or are about to be */
+    bool is_reported = agent->has_layout && !quoit_ended_claim(header_of(agent), 1);
+    if (!is_reported && is_joined) {
+        quoit_proxy_process_tell(agent->proxy_fd, QUOIT_PROXY_LAUNCHER_LOST);
+        agent->is_end_told = true;
+    } else if (!is_reported) {
+        quoit_ended_line("the launcher's process on host %s ended before its PEs; the job was ended [Q0320]",
+                         name_of(agent, agent->host_index));
+    }
+    finish(agent, agent->has_layout ? quoit_ended_decision(header_of(agent)) : 1, GRACE_NS); /* others report first */
 }
 
 __attribute__((noreturn)) static void lose_proxy(struct agent *agent, const char *how)
@@ -579,7 +589,8 @@ static void hear_proxy(struct agent *agent)
     case QUOIT_PROXY_END:
         finish_as_told(agent, message.body.status);
     case QUOIT_PROXY_LOST:
-        lose_host(agent, message.body.lost.host);
+    case QUOIT_PROXY_LAUNCHER_LOST:
+        lose(agent, message.body.lost.host, message.kind == QUOIT_PROXY_LAUNCHER_LOST);
         break;
     case QUOIT_PROXY_LEAVING:
     case QUOIT_PROXY_STILL:
@@ -647,7 +658,7 @@ static void step(struct agent *agent)
         tell_ready(agent);
     else if (agent->ready_count == agent->count)
         let_go(agent);
-    if (agent->lost_host != NO_HOST && quoit_clock_now_ns() >= agent->lost_ns)
+    if (quoit_lost_is_due(&agent->lost, quoit_clock_now_ns()))
         finish_lost(agent);
     if (agent->proxy_fd >= 0) {
         look_for_contacts(agent, counted_ns(agent));
@@ -753,7 +764,7 @@ static void look_at_awaited(struct agent *agent)
 static int tick_ms(const struct agent *agent)
 {
     uint64_t ping_ms = agent->host.network.link_limit_ns / (2 * PINGS) / 1000000;
-    if (agent->lost_host != NO_HOST)
+    if (agent->lost.is_known)
         return SOON_MS;
     if (agent->proxy_fd < 0 || ping_ms > TICK_MS)
         return TICK_MS;
@@ -778,12 +789,16 @@ static void run(struct agent *agent)
             agent->polls[i] = (struct pollfd){.fd = agent->connections[i].fd, .events = POLLIN};
         agent->polls[count] = (struct pollfd){.fd = agent->host.socket_fd, .events = POLLIN};
         agent->polls[count + 1] = (struct pollfd){.fd = agent->proxy_fd, .events = POLLIN};
-        int n = wait_for_events(agent, count + 2);
+        agent->polls[count + 2] =
+            (struct pollfd){.fd = agent->is_finalized_told ? -1 : agent->launcher_fd, .events = POLLIN};
+        int n = wait_for_events(agent, count + 3);
         for (uint32_t i = count; i-- > 0 && n > 0;) /* backwards, because one that is dropped is replaced by the last */
             if (agent->polls[i].revents)
                 hear(agent, i);
         if (n > 0 && agent->polls[count + 1].revents)
             hear_proxy(agent);
+        if (n > 0 && agent->polls[count + 2].revents)
+            lose_launcher(agent);
         if (n > 0 && agent->polls[count].revents)
             accept_all(agent);
         step(agent);
@@ -793,7 +808,7 @@ static void run(struct agent *agent)
     }
 }
 
-static struct agent *make_agent(const struct quoit_agent_start *start)
+static struct agent *make_agent(const struct quoit_agent_start *start, const struct quoit_life *life)
 {
     uint32_t count = start->hosts.list[start->host].pe_count;
     struct agent *agent = calloc(1, sizeof *agent);
@@ -803,7 +818,7 @@ static struct agent *make_agent(const struct quoit_agent_start *start)
         agent->heap_most_bytes = UINT64_MAX;
         agent->members = calloc(count, sizeof *agent->members);
         agent->connections = calloc(agent->connection_max, sizeof *agent->connections);
-        agent->polls = calloc(agent->connection_max + 2, sizeof *agent->polls);
+        agent->polls = calloc(agent->connection_max + 3, sizeof *agent->polls);
         agent->vigil.seen = calloc(count, sizeof *agent->vigil.seen);
         agent->vigil.processes = calloc(count, sizeof *agent->vigil.processes);
     }
@@ -817,8 +832,8 @@ static struct agent *make_agent(const struct quoit_agent_start *start)
     agent->hosts = &start->hosts;
     agent->host_index = start->host;
     agent->proxy_fd = -1;
-    agent->lost_host = NO_HOST;
-    quoit_life_open(&agent->life);
+    agent->launcher_fd = start->launcher > 0 ? quoit_process_open(start->launcher) : -1;
+    agent->life = *life;
     agent->host.memory_fd = -1;
     agent->host.heap_bytes_asked = start->heap_bytes_asked;
     agent->host.network = (struct quoit_boot_network){.driver = start->driver,
@@ -844,9 +859,11 @@ int quoit_agent_serve(void)
 {
     char who[24];
     int listen_fd;
+    struct quoit_life life;
     if (!quoit_program_has_starter(QUOIT_AGENT_OPTION))
         return 2;
     prctl(PR_SET_NAME, "quoit-agent");
+    quoit_program_end_with_starter(); /* until it leaves it */
     quoit_step("agent", QUOIT_STEP_ANY, "begin");
     if (!quoit_program_leave_starter(publish)) {
         quoit_say("cannot start the agent of this host: %s (ulimit -u, or a control group's pids) [Q0239]",
@@ -854,13 +871,16 @@ int quoit_agent_serve(void)
         return 1;
     }
     quoit_program_ignore_signals();
+    quoit_life_open(&life);
+    give_life(QUOIT_PROGRAM_FD, &life.lowest);
+    quoit_life_share_no_more(&life.lowest);
     const struct quoit_agent_start *start = quoit_agent_receive_start(&listen_fd);
     if (!start)
         return 1;
     snprintf(who, sizeof who, "host%u", start->host);
     quoit_log_setup((enum quoit_log_level)start->log_level, who);
     quoit_step("agent", start->host, "start");
-    struct agent *agent = make_agent(start);
+    struct agent *agent = make_agent(start, &life);
     if (!agent) {
         quoit_say("no memory for the records of %u PEs [Q0312]", start->hosts.list[start->host].pe_count);
         return 1;

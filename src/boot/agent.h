@@ -40,6 +40,8 @@ struct quoit_agent_start {
     uint32_t host;  /* of this agent */
     uint32_t log_level;
     uint32_t has_loopback;
+    int32_t launcher; /* as in struct quoit_exchange */
+    uint32_t unused;
     uint64_t heap_bytes_asked;
     uint64_t link_timeout_ns;
     uint64_t link_limit_ns;

@@ -47,6 +47,7 @@ static void fill(struct quoit_agent_start *start, const struct quoit_boot *boot,
     start->host = hosts->host_of_rank[boot->exchange.rank];
     start->log_level = network->log_level;
     start->has_loopback = network->has_loopback;
+    start->launcher = (int32_t)boot->exchange.launcher;
     start->heap_bytes_asked = boot->heap_bytes_asked;
     start->link_timeout_ns = network->link_timeout_ns;
     start->link_limit_ns = network->link_limit_ns;

@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/status.h"
 
@@ -31,6 +32,7 @@ struct quoit_exchange {
     uint32_t size;
     char job[QUOIT_EXCHANGE_JOB_BYTES];
     bool is_closed; /* close or abort was called */
+    pid_t launcher; /* its process on this host, an ancestor of this one that ends after it; 0: unknown */
     /* PMI: the connection, and version 1 or 2 of the protocol. */
     int fd;
     uint64_t fd_inode;
@@ -42,7 +44,7 @@ struct quoit_exchange_ops {
     const char *name; /* a value of QUOIT_LAUNCHER */
     /* Whether this process was started by such a launcher. */
     bool (*is_here)(void);
-    /* Fills rank, size and job. */
+    /* Fills rank, size, job and launcher. */
     enum quoit_status (*open)(struct quoit_exchange *exchange);
     /* Publishes a value of this PE; each part once. */
     enum quoit_status (*put)(struct quoit_exchange *exchange, uint32_t part, const char *value);

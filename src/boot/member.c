@@ -399,6 +399,8 @@ static enum quoit_status meet(struct quoit_boot *boot, uint64_t data_bytes, cons
     enum quoit_status status = quoit_agent_connect(name, &fd);
     if (status == QUOIT_OK)
         status = quoit_client_open(boot, fd);
+    if (status == QUOIT_GONE) /* nobody else on this host can ask the launcher to end those of other hosts */
+        boot->exchange.ops->abort(&boot->exchange, 1, "the job could not start");
     if (status != QUOIT_OK)
         return status;
     hello.body.hello.version = *quoit_version();

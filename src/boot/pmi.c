@@ -8,6 +8,7 @@
 #include "boot/launcher.h"
 #include "boot/pmi_wire.h"
 #include "base/log.h"
+#include "env/process.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -37,6 +38,15 @@ static int number_of(const char *variable)
     char *end = NULL;
     long number = text ? strtol(text, &end, 10) : -1;
     return text && end != text && !*end && number >= 0 && number <= INT32_MAX ? (int)number : -1;
+}
+
+/* The launcher's process on this host has made the socket. */
+static pid_t launcher_of(int fd)
+{
+    struct ucred peer = {0}; /* of TCP: no process */
+    socklen_t bytes = sizeof peer;
+    bool is_known = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.pid > 0;
+    return is_known && quoit_process_descends(getpid(), peer.pid) ? peer.pid : 0;
 }
 
 /* A program that a PE starts inherits the variables. The descriptor was closed by exec: if there is one, it is that of
@@ -303,6 +313,7 @@ static enum quoit_status open_any(struct quoit_exchange *exchange, bool is_secon
         if (status == QUOIT_OK)
             status = introduce(exchange);
     }
+    exchange->launcher = launcher_of(exchange->fd);
     if (status == QUOIT_OK) /* MPI has begun the connection, and Slurm does not answer a second "init" */
         status = is_begun ? open_1(exchange) : choose_version(exchange, is_second);
     if (status == QUOIT_OK &&

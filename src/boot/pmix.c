@@ -5,12 +5,14 @@
 #include "boot/launcher.h"
 #include "base/log.h"
 #include "env/library.h"
+#include "env/process.h"
 
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define LIBRARY         "libpmix.so.2"
 #define NAMESPACE_BYTES 256
@@ -107,6 +109,17 @@ static void release(struct value *value)
     free(value);
 }
 
+/* Slurm's process on this host is the parent of each task, which may be a wrapper of this process. PMIx names no
+ * process, and Open MPI's mpirun reports itself that its own on a host has ended. */
+static pid_t launcher_here(void)
+{
+    const char *task = getenv("SLURM_TASK_PID");
+    struct quoit_process process;
+    bool is_known =
+        task && quoit_process_descends(getpid(), (pid_t)atoi(task)) && quoit_process_look((pid_t)atoi(task), &process);
+    return is_known ? process.parent : 0;
+}
+
 static enum quoit_status open_it(struct quoit_exchange *exchange)
 {
     struct quoit_pmix *pmix = exchange->pmix = calloc(1, sizeof *pmix);
@@ -114,6 +127,7 @@ static enum quoit_status open_it(struct quoit_exchange *exchange)
     if (!pmix)
         return QUOIT_NO_MEMORY;
     exchange->fd = -1;
+    exchange->launcher = launcher_here();
     enum quoit_status loaded = load(pmix);
     if (loaded != QUOIT_OK)
         return loaded;

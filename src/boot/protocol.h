@@ -30,7 +30,7 @@
  *   FINALIZED           ->                    from the lowest PE: all PEs of its host have passed shmem_finalize
  *   CRASHED             ->                    a signal ends the PE, whose record says how; it waits until that was told
  *   WATCH               ->                    on a connection of its own, held open by a thread of the PE
- *                       <-   LIFE + fd        to be held until the process ends (life.h)
+ *                       <-   LIFE + fd        to be held until the process ends (life.h); two to the lowest PE
  *                       <-   END status       the job is ended: exit with this status
  *   START + fds         ->                    from the lowest PE, which starts the agent, on what serves as its WATCH
  *   PING                ->                    from the lowest PE: do you hang?

@@ -31,6 +31,9 @@
  *   END status           ->                     the job is ended from here, which was reported
  *                        <-   END status        it is ended from another host, which has reported it
  *                        <-   LOST host         that host is gone, or hangs, or was cut off
+ *   LAUNCHER_LOST        ->                     the launcher's process of this host has ended, and nobody may see what
+ *                                               this host prints: another one is to report it, and end the job
+ *                        <-   LAUNCHER_LOST host   so it is on that host
  *   PING                 ->                     do you hang? Not while READY or FINALIZED wait for their answers
  *                        <-   PING              no
  *                        <-   ABSENT host       its PEs have ended, and those of this host wait for them in shmem_init
@@ -39,10 +42,10 @@
  *   STILL_SEEN answer    ->                     to the agent of host 0
  *                        <-   LEAVING, STILL, STILL_SEEN host, of another host
  *
- * READY to END, and the last three, also travel between proxies, as messages of the network. The last three may be
- * lost where a process is stopped, and are not sent while READY or FINALIZED wait for their answers. Ends: the agent
- * that loses the proxy, or gets no answer for twice the limit after which the other hosts take it for lost, ends its
- * PEs.
+ * READY to END, LAUNCHER_LOST and the last three also travel between proxies, as messages of the network. The last
+ * three may be lost where a process is stopped, and are not sent while READY or FINALIZED wait for their answers. Ends:
+ * the agent that loses the proxy, or gets no answer for twice the limit after which the other hosts take it for lost,
+ * ends its PEs.
  *
  * A proxy is a child of who starts it, and the kernel kills it when that ends, however: a stopped one too. The other
  * hosts see its connections end.
@@ -83,6 +86,7 @@ enum quoit_proxy_kind {
     QUOIT_PROXY_LEAVING,
     QUOIT_PROXY_STILL,
     QUOIT_PROXY_STILL_SEEN,
+    QUOIT_PROXY_LAUNCHER_LOST,
 };
 
 /* Of STILL and STILL_SEEN. */
@@ -123,7 +127,7 @@ struct quoit_proxy_message {
         struct {
             uint32_t host;
             uint32_t is_silent; /* its connection is up; LOST to oshrun */
-        } lost;                 /* LOST, ABSENT */
+        } lost;                 /* LOST, ABSENT, LAUNCHER_LOST */
         uint32_t dead_links[2]; /* CUT_OFF */
         int32_t status;         /* END; FAILED: enum quoit_status */
         struct {

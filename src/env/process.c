@@ -65,9 +65,14 @@ bool quoit_process_descends(pid_t pid, pid_t ancestor)
     return pid > 0 && pid == ancestor;
 }
 
+int quoit_process_open(pid_t pid)
+{
+    return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
 bool quoit_process_has_ended(pid_t pid)
 {
-    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    int fd = quoit_process_open(pid);
     if (fd < 0)
         return kill(pid, 0) != 0 && errno == ESRCH;
     struct pollfd poll_fd = {.fd = fd, .events = POLLIN};

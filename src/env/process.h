@@ -19,6 +19,8 @@ struct quoit_process {
 bool quoit_process_look(pid_t pid, struct quoit_process *process_out);
 /* Also when its parent has not waited for it yet, unless the kernel or a container refuses pidfd_open. */
 bool quoit_process_has_ended(pid_t pid);
+/* A pidfd, readable once the process has ended. -1: it has, or the kernel or a container refuses it. */
+int quoit_process_open(pid_t pid);
 /* As ps shows it. */
 bool quoit_process_is_named(pid_t pid, const char *name);
 /* Whether `pid` is `ancestor` or descends from it. */

@@ -30,7 +30,7 @@
 
 /* What a proxy sends to others, in its own byte order, as far as bytes_of() its kind. */
 struct word {
-    uint32_t kind; /* READY, FINALIZED, END, LEAVING, STILL, STILL_SEEN, of enum quoit_proxy_kind */
+    uint32_t kind; /* READY, FINALIZED, END, LAUNCHER_LOST, LEAVING, STILL, STILL_SEEN, of enum quoit_proxy_kind */
     int32_t status;
     union quoit_proxy_still still;
 };
@@ -56,9 +56,9 @@ struct serve {
 
 /* Words of and to other hosts */
 
-static void say(enum quoit_proxy_kind kind, uint32_t host, int32_t status)
+static void say(uint32_t kind, uint32_t host, int32_t status)
 {
-    struct quoit_proxy_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = (uint32_t)kind};
+    struct quoit_proxy_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = kind};
     if (kind == QUOIT_PROXY_END)
         message.body.status = status;
     else
@@ -111,14 +111,19 @@ static void step(struct serve *serve)
     }
 }
 
+static bool is_end(uint32_t kind)
+{
+    return kind == QUOIT_PROXY_END || kind == QUOIT_PROXY_LAUNCHER_LOST;
+}
+
 static void note(struct serve *serve, uint32_t host, const struct word *word)
 {
     pthread_mutex_lock(&serve->lock);
     serve->hosts[host].ready_count += word->kind == QUOIT_PROXY_READY;
     serve->hosts[host].finalized_count += word->kind == QUOIT_PROXY_FINALIZED;
-    if (word->kind == QUOIT_PROXY_END && !serve->is_ending) {
+    if (is_end(word->kind) && !serve->is_ending) {
         serve->is_ending = true;
-        say(QUOIT_PROXY_END, 0, word->status);
+        say(word->kind, host, word->status);
     }
     step(serve);
     pthread_mutex_unlock(&serve->lock);
@@ -181,7 +186,7 @@ static void send_to(struct serve *serve, uint32_t host, const struct word *word,
 /* To all other hosts that are there. Last words are waited for until they have arrived. */
 static void spread(struct serve *serve, const struct word *word)
 {
-    bool is_final = word->kind == QUOIT_PROXY_END;
+    bool is_final = is_end(word->kind);
     uint64_t deadline_ns = quoit_clock_now_ns() + SEND_NS;
     for (uint32_t host = 0; host < serve->layout.job.host_count; host++)
         if (host != serve->layout.host)
@@ -199,9 +204,12 @@ static void flush(struct serve *serve)
 
 /* Words of the agent */
 
-__attribute__((noreturn)) static void end(struct serve *serve, int32_t status)
+__attribute__((noreturn)) static void end(struct serve *serve, const struct word *word)
 {
-    spread(serve, &(struct word){.kind = QUOIT_PROXY_END, .status = status});
+    pthread_mutex_lock(&serve->lock);
+    serve->is_ending = true;
+    pthread_mutex_unlock(&serve->lock);
+    spread(serve, word);
     _exit(0);
 }
 
@@ -228,11 +236,11 @@ static void take(struct serve *serve, const struct quoit_proxy_message *message)
         word.still = message->body.still.is;
         send_to(serve, 0, &word, false, 0);
         break;
+    case QUOIT_PROXY_LAUNCHER_LOST:
+        end(serve, &word);
     case QUOIT_PROXY_END:
-        pthread_mutex_lock(&serve->lock);
-        serve->is_ending = true;
-        pthread_mutex_unlock(&serve->lock);
-        end(serve, message->body.status);
+        word.status = message->body.status;
+        end(serve, &word);
     default:
         break;
     }

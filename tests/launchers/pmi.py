@@ -286,6 +286,26 @@ class Pmi(scenario.Case):
                     self.assertRegex(err, r"waiting for the agent of PE 0's host \(process \d+\), .*: it is stopped .*\[Q0237\]")
                 self.assertNotIn("Q0241", err)
 
+    def test_agent_that_is_stopped_does_not_outlive_its_pes(self):
+        for step in (".begin", "0.start", "0.layout", "0.go", "0.finalized"):
+            stopped = []
+
+            def act(server, stopped=stopped):
+                pid = self.agent()
+                if stopped or not pid or scenario.state_of(pid) != "T":
+                    return
+                stopped.append(pid)
+                for process in server.processes:
+                    process.kill()
+                try:
+                    self.wait_for(lambda: scenario.state_of(pid) in ("", "Z"), "the agent to end", scenario.LATE_S)
+                finally:
+                    scenario.send(pid, signal.SIGKILL)  # it holds the PEs' standard error
+
+            with self.subTest(step=step):
+                self.of_agent(step, "stop", each_step=act)
+                self.assertTrue(stopped)
+
     def test_agent_hangs(self):
         for step in (".begin", "0.go"):
             with self.subTest(step=step):

@@ -18,7 +18,7 @@ import scenario
 from real import HYDRA, IN_SLURM, Slurm, has
 from scenario import greetings
 
-GREET = scenario.program("scenario_greet")
+GREET, BUSY = scenario.program("scenario_greet"), scenario.program("scenario_busy")
 COUNT = 4                                # on several hosts two each
 LAST = COUNT - 1
 STEPS = ("hello", "layout", "ready", "go", "leaving", "finalized", "end")
@@ -73,6 +73,26 @@ class Steps:
     def check_goes_on(self, result):
         self.assertEqual(result.status, 0, result)
         self.assertEqual(sorted(re.findall(r"^hello from .*$", result.out, re.M)), greetings(COUNT), result)
+
+    def busy(self):
+        """A job whose PEs run, for ever."""
+        job = subprocess.Popen([str(word) for word in (*self.launcher(), BUSY)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True, errors="replace", env=scenario.environment(self.mark, **NEVER))
+        while job.stdout.readline() not in ("begun\n", ""):
+            pass  # srun reports what it waits for
+        return job
+
+    def finish_busy(self, job):
+        """What is ours ends by itself."""
+        try:
+            self.wait_for(lambda: not self.pids_of("scenario_busy", "quoit-agent", "quoit-proxy"), "all that is ours to end",
+                          scenario.LATE_S)
+        finally:
+            job.kill()
+            for pid in scenario.processes(self.mark):
+                scenario.send(pid, signal.SIGKILL)
+            out, _ = job.communicate(timeout=scenario.LIMIT_S)
+        return out
 
     def stopped_at(self, who, step, env):
         """A job and its process that has stopped itself there."""
@@ -179,6 +199,25 @@ class Steps:
                         job.kill()
                     self.finish(job)
                     self.assert_nothing_left()
+
+
+    def test_launchers_process_of_a_host_killed(self):
+        """While all PEs run, where launchers may not notice it: it is named by another host, since nobody may see what the PEs of its
+        own print."""
+        for which in (0, -1) if self.HAS_PROXIES else (0,):
+            with self.subTest(which=which):
+                job = self.busy()
+                os.kill(sorted({scenario.parent_of(pid) for pid in self.pids_of("scenario_busy")})[which], signal.SIGKILL)
+                out = self.finish_busy(job)
+                if self.HAS_PROXIES:
+                    self.assertRegex(out, r"the launcher's process on host \S+, which started the PEs \d\.\.\d, ended .*\[Q0320\]")
+                    self.assertEqual(out.count("[Q0"), 1, out)
+
+    def test_launcher_killed_beside_a_stopped_agent(self):
+        job = self.busy()
+        os.kill(self.pids_of("quoit-agent")[-1], signal.SIGSTOP)
+        os.kill(self.pids_of_launcher(self.LAUNCHER[0])[0], signal.SIGKILL)
+        self.finish_busy(job)
 
 
 @unittest.skipIf(IN_SLURM, "in a Slurm")
