@@ -333,8 +333,10 @@ static void let_leave(struct agent *agent)
 static void note_finalized(struct agent *agent)
 {
     quoit_step("agent", agent->host_index, "finalized");
+    struct quoit_proxy_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_FINALIZED};
+    message.body.word.is.left = quoit_vigil_left(&agent->vigil);
     if (agent->proxy_fd >= 0)
-        quoit_proxy_process_tell(agent->proxy_fd, QUOIT_PROXY_FINALIZED);
+        quoit_proxy_process_say(agent->proxy_fd, &message);
     else
         let_leave(agent);
     agent->is_finalized_told = true;
@@ -476,6 +478,7 @@ static void let_go(struct agent *agent)
     const struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_GO};
     quoit_step("agent", agent->host_index, "go");
     agent->is_going = true;
+    quoit_vigil_begin(&agent->vigil);
     agent->ready_count = 0;
     agent->is_ready_told = false;
     agent->is_finalized_told = false;
@@ -592,6 +595,11 @@ static void hear_proxy(struct agent *agent)
     case QUOIT_PROXY_LAUNCHER_LOST:
         lose(agent, message.body.lost.host, message.kind == QUOIT_PROXY_LAUNCHER_LOST);
         break;
+    case QUOIT_PROXY_HOST_FINALIZED:
+    case QUOIT_PROXY_ELSEWHERE: /* while FINALIZED is under way, too */
+        if (agent->is_going)
+            conclude(agent, quoit_vigil_take(&agent->vigil, agent->proxy_fd, &message));
+        break;
     case QUOIT_PROXY_LEAVING:
     case QUOIT_PROXY_STILL:
     case QUOIT_PROXY_STILL_SEEN:
@@ -672,7 +680,7 @@ static void step(struct agent *agent)
             finish(agent, 1, GRACE_NS);
         }
     if (agent->is_going)
-        conclude(agent, quoit_vigil_step(&agent->vigil, quoit_clock_now_ns()));
+        conclude(agent, quoit_vigil_step(&agent->vigil, agent->proxy_fd, quoit_clock_now_ns()));
     if (are_all_in_job(agent))
         conclude(agent, quoit_vigil_ask(&agent->vigil, agent->proxy_fd, quoit_clock_now_ns()));
 }

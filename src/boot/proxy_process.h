@@ -33,19 +33,22 @@
  *                        <-   LOST host         that host is gone, or hangs, or was cut off
  *   LAUNCHER_LOST        ->                     the launcher's process of this host has ended, and nobody may see what
  *                                               this host prints: another one is to report it, and end the job
- *                        <-   LAUNCHER_LOST host   so it is on that host
+ *                        <-   LAUNCHER_LOST     so it is on that host
  *   PING                 ->                     do you hang? Not while READY or FINALIZED wait for their answers
  *                        <-   PING              no
  *                        <-   ABSENT host       its PEs have ended, and those of this host wait for them in shmem_init
  *   LEAVING              ->                     to the agent of host 0: a PE of this host is in shmem_finalize
+ *                        <-   HOST_FINALIZED    of the first host of which all have, and of one that has left earlier
+ *   ELSEWHERE PEs        ->                     to the agent of host 0: those of this host are not in shmem_finalize,
+ *                                               as they must be when another PE has passed it
  *   STILL question       ->                     to all others: what do your PEs wait for (rounds.h)?
  *   STILL_SEEN answer    ->                     to the agent of host 0
- *                        <-   LEAVING, STILL, STILL_SEEN host, of another host
+ *                        <-   LEAVING, ELSEWHERE, STILL, STILL_SEEN host, of another host
  *
- * READY to END, LAUNCHER_LOST and the last three also travel between proxies, as messages of the network. The last
- * three may be lost where a process is stopped, and are not sent while READY or FINALIZED wait for their answers. Ends:
- * the agent that loses the proxy, or gets no answer for twice the limit after which the other hosts take it for lost,
- * ends its PEs.
+ * READY to END, LAUNCHER_LOST, LEAVING, ELSEWHERE, STILL and STILL_SEEN also travel between proxies, as messages of the
+ * network. The last four may be lost where a process is stopped, and are not sent while READY or FINALIZED wait for
+ * their answers. Ends: the agent that loses the proxy, or gets no answer for twice the limit after which the other
+ * hosts take it for lost, ends its PEs.
  *
  * A proxy is a child of who starts it, and the kernel kills it when that ends, however: a stopped one too. The other
  * hosts see its connections end.
@@ -87,10 +90,34 @@ enum quoit_proxy_kind {
     QUOIT_PROXY_STILL,
     QUOIT_PROXY_STILL_SEEN,
     QUOIT_PROXY_LAUNCHER_LOST,
+    QUOIT_PROXY_HOST_FINALIZED,
+    QUOIT_PROXY_ELSEWHERE,
 };
 
-/* Of STILL and STILL_SEEN. */
-union quoit_proxy_still {
+#define QUOIT_PROXY_ELSEWHERE_MAX 4 /* PEs that are named */
+
+/* Of FINALIZED and HOST_FINALIZED: of the PEs of a host, which have passed shmem_finalize, the one that had taken part
+ * in the fewest collectives of the world before. */
+struct quoit_proxy_left {
+    uint64_t meeting_count;
+    uint32_t pe;
+    uint32_t unused;
+};
+
+/* PEs that are elsewhere, though `left` has passed shmem_finalize. */
+struct quoit_proxy_elsewhere {
+    uint32_t left;
+    uint32_t count;
+    struct {
+        uint32_t pe;
+        char call[QUOIT_CALL_NAME_BYTES]; /* in which it waits; "": none */
+    } pes[QUOIT_PROXY_ELSEWHERE_MAX];
+};
+
+/* Between agents, of a kind that has more than itself. */
+union quoit_proxy_word {
+    struct quoit_proxy_left left;
+    struct quoit_proxy_elsewhere elsewhere;
     struct quoit_rounds_question question;
     struct quoit_rounds_answer answer;
 };
@@ -133,8 +160,8 @@ struct quoit_proxy_message {
         struct {
             uint32_t host; /* of another host: which one */
             uint32_t unused;
-            union quoit_proxy_still is;
-        } still;
+            union quoit_proxy_word is;
+        } word;
     } body;
 };
 

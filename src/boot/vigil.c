@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-#define LOOK_EVERY_NS    900000000u /* below the tick of the agent */
-#define TOLD_MAX         4
+#define LOOK_EVERY_NS    900000000u            /* below the tick of the agent */
 #define OWN_THREAD_COUNT 2u                    /* of a PE: the program's first, and the one of watch.h */
 #define GIVE_UP_NS       UINT64_C(10000000000) /* a question or an answer was lost, or a host is stopped */
 
@@ -21,41 +20,58 @@ static uint32_t word(const struct quoit_vigil *vigil, uint32_t pe)
     return atomic_load_explicit(&record(vigil, pe)->unsent_kind, memory_order_acquire);
 }
 
-static void say_where(const struct quoit_vigil *vigil, uint32_t pe)
+static void say_where(uint32_t pe, const char call[QUOIT_CALL_NAME_BYTES])
 {
-    char call[QUOIT_CALL_NAME_BYTES];
-    memcpy(call, record(vigil, pe)->waiting_in, sizeof call);
-    call[sizeof call - 1] = '\0';
     if (call[0])
-        quoit_ended_line("  PE %u was in %s", vigil->host->layout.first_pe + pe, call);
+        quoit_ended_line("  PE %u was in %.*s", pe, QUOIT_CALL_NAME_BYTES - 1, call);
     else
-        quoit_ended_line("  PE %u was in no call", vigil->host->layout.first_pe + pe);
+        quoit_ended_line("  PE %u was in no call", pe);
+}
+
+struct quoit_proxy_left quoit_vigil_left(const struct quoit_vigil *vigil)
+{
+    struct quoit_proxy_left left = {.meeting_count = UINT64_MAX};
+    for (uint32_t pe = 0; pe < vigil->host->layout.local_count; pe++)
+        if (word(vigil, pe) == QUOIT_BOOT_FINALIZED && record(vigil, pe)->unsent_meetings < left.meeting_count)
+            left = (struct quoit_proxy_left){.meeting_count = record(vigil, pe)->unsent_meetings,
+                                             .pe = vigil->host->layout.first_pe + pe};
+    return left;
 }
 
 /* shmem_finalize waits for all PEs. If one has left it while another has not entered it, or entered it after more
- * collectives, the former matched a collective of the latter. */
-static bool has_left(const struct quoit_vigil *vigil)
+ * collectives, the former matched a collective of the latter. Each records LEAVING before any can record FINALIZED. */
+static bool find_elsewhere(const struct quoit_vigil *vigil, struct quoit_proxy_elsewhere *found_out)
 {
-    uint32_t count = vigil->host->layout.local_count, left = 0, told = 0;
-    while (left < count && word(vigil, left) != QUOIT_BOOT_FINALIZED)
-        left++;
-    for (uint32_t pe = 0; pe < count && left < count; pe++) { /* each records LEAVING before any can record FINALIZED */
+    struct quoit_proxy_left left = quoit_vigil_left(vigil);
+    if (vigil->has_left && vigil->left.meeting_count < left.meeting_count)
+        left = vigil->left;
+    *found_out = (struct quoit_proxy_elsewhere){.left = left.pe};
+    for (uint32_t pe = 0; pe < vigil->host->layout.local_count && left.meeting_count != UINT64_MAX; pe++) {
         uint32_t kind = word(vigil, pe);
-        bool is_elsewhere = kind == 0 || (kind == QUOIT_BOOT_LEAVING &&
-                                          record(vigil, pe)->unsent_meetings > record(vigil, left)->unsent_meetings);
-        if (!is_elsewhere)
+        bool is_elsewhere =
+            kind == 0 || (kind == QUOIT_BOOT_LEAVING && record(vigil, pe)->unsent_meetings > left.meeting_count);
+        if (!is_elsewhere || found_out->count == QUOIT_PROXY_ELSEWHERE_MAX)
             continue;
-        if (told++ == 0) {
-            if (!quoit_ended_claim(vigil->host->memory, 1))
-                return true;
-            quoit_ended_line("PE %u left the job by shmem_finalize, exit(0) or return from main while others were "
-                             "elsewhere; the job was ended [Q0209]",
-                             vigil->host->layout.first_pe + left);
-        }
-        if (told <= TOLD_MAX)
-            say_where(vigil, pe);
+        memcpy(found_out->pes[found_out->count].call, record(vigil, pe)->waiting_in, QUOIT_CALL_NAME_BYTES);
+        found_out->pes[found_out->count++].pe = vigil->host->layout.first_pe + pe;
     }
-    return told > 0;
+    return found_out->count > 0;
+}
+
+/* found: of any host. */
+static enum quoit_vigil_verdict report_left(const struct quoit_vigil *vigil, const struct quoit_proxy_elsewhere *found)
+{
+    uint32_t pe_count = vigil->host->layout.job.pe_count;
+    if (found->left >= pe_count || found->count > QUOIT_PROXY_ELSEWHERE_MAX)
+        return QUOIT_VIGIL_FINE;
+    if (!quoit_ended_claim(vigil->host->memory, 1))
+        return QUOIT_VIGIL_LEFT;
+    quoit_ended_line("PE %u left the job by shmem_finalize, exit(0) or return from main while others were elsewhere; "
+                     "the job was ended [Q0209]",
+                     found->left);
+    for (uint32_t i = 0; i < found->count; i++)
+        say_where(found->pes[i].pe, found->pes[i].call);
+    return QUOIT_VIGIL_LEFT;
 }
 
 static struct quoit_wish_host wish_host_of(void *arg, uint32_t pe)
@@ -99,9 +115,9 @@ static void report_polled(const struct quoit_vigil *vigil)
     quoit_ended_line("PE %u left the job by shmem_finalize, exit(0) or return from main and the others do nothing but "
                      "wait or poll for what no PE will write; the job was ended [Q0244]",
                      vigil->rounds.sum.leaver);
-    for (uint32_t pe = 0; pe < count && pe < TOLD_MAX; pe++)
+    for (uint32_t pe = 0; pe < count && pe < QUOIT_PROXY_ELSEWHERE_MAX; pe++)
         if (word(vigil, pe) != QUOIT_BOOT_LEAVING)
-            say_where(vigil, pe);
+            say_where(vigil->host->layout.first_pe + pe, record(vigil, pe)->waiting_in);
 }
 
 static enum quoit_vigil_verdict conclude(struct quoit_vigil *vigil)
@@ -130,12 +146,24 @@ static enum quoit_vigil_verdict conclude(struct quoit_vigil *vigil)
     return QUOIT_VIGIL_LEFT;
 }
 
-enum quoit_vigil_verdict quoit_vigil_step(struct quoit_vigil *vigil, uint64_t now_ns)
+void quoit_vigil_begin(struct quoit_vigil *vigil)
 {
+    vigil->has_left = false;
+}
+
+enum quoit_vigil_verdict quoit_vigil_step(struct quoit_vigil *vigil, int proxy_fd, uint64_t now_ns)
+{
+    struct quoit_proxy_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_ELSEWHERE};
+    struct quoit_proxy_elsewhere *found = &message.body.word.is.elsewhere;
     if (now_ns < vigil->next_ns)
         return QUOIT_VIGIL_FINE;
     vigil->next_ns = now_ns + LOOK_EVERY_NS;
-    return has_left(vigil) ? QUOIT_VIGIL_LEFT : QUOIT_VIGIL_FINE;
+    if (!find_elsewhere(vigil, found))
+        return QUOIT_VIGIL_FINE;
+    if (vigil->host->layout.host == 0)
+        return report_left(vigil, found);
+    quoit_proxy_process_offer(proxy_fd, &message); /* again and again, until the job ends */
+    return QUOIT_VIGIL_FINE;
 }
 
 static bool has_leaver(const struct quoit_vigil *vigil)
@@ -161,7 +189,7 @@ static enum quoit_vigil_verdict begin_round(struct quoit_vigil *vigil, int proxy
     struct quoit_proxy_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_STILL};
     quoit_rounds_begin(rounds, vigil->host->layout.job.host_count, now_ns);
     vigil->is_due = false;
-    message.body.still.is.question = rounds->question;
+    message.body.word.is.question = rounds->question;
     if (proxy_fd >= 0)
         quoit_proxy_process_offer(proxy_fd, &message);
     look(vigil, &rounds->question, &own);
@@ -186,18 +214,27 @@ static void answer(const struct quoit_vigil *vigil, int proxy_fd, const struct q
     struct quoit_proxy_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_STILL_SEEN};
     if (question->lock_count > QUOIT_ROUNDS_LOCKS_MAX)
         return;
-    look(vigil, question, &message.body.still.is.answer);
+    look(vigil, question, &message.body.word.is.answer);
     quoit_proxy_process_offer(proxy_fd, &message);
 }
 
 enum quoit_vigil_verdict quoit_vigil_take(struct quoit_vigil *vigil, int proxy_fd,
                                           const struct quoit_proxy_message *message)
 {
-    if (message->kind == QUOIT_PROXY_STILL)
-        answer(vigil, proxy_fd, &message->body.still.is.question);
-    else if (message->kind == QUOIT_PROXY_STILL_SEEN)
-        return take_answer(vigil, message->body.still.host, &message->body.still.is.answer);
-    else
+    switch (message->kind) {
+    case QUOIT_PROXY_STILL:
+        answer(vigil, proxy_fd, &message->body.word.is.question);
+        break;
+    case QUOIT_PROXY_STILL_SEEN:
+        return take_answer(vigil, message->body.word.host, &message->body.word.is.answer);
+    case QUOIT_PROXY_HOST_FINALIZED:
+        vigil->has_left = true;
+        vigil->left = message->body.word.is.left;
+        break;
+    case QUOIT_PROXY_ELSEWHERE:
+        return report_left(vigil, &message->body.word.is.elsewhere);
+    default:
         vigil->is_due = true;
+    }
     return QUOIT_VIGIL_FINE;
 }

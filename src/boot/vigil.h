@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* vigil.h - detects that PEs wait for what can never come, because another has left the job. For jobs without oshrun.
  *
- * That a PE has passed shmem_finalize while another was elsewhere it reads from the records of its own host. That the
- * PEs of all hosts wait for one in shmem_finalize it decides by rounds (rounds.h): the agent of host 0 asks those of
+ * That a PE of a host is elsewhere, though another has passed shmem_finalize, the agent of that host finds in its
+ * records; of other hosts it knows when their PEs have passed it. The agent of host 0 reports it. That the PEs of all
+ * hosts wait for one in shmem_finalize it decides by rounds (rounds.h): the agent of host 0 asks those of
  * the others, through the proxies, once one of them has such a PE (proxy_process.h).
  */
 #ifndef QUOIT_BOOT_VIGIL_H
@@ -19,8 +20,10 @@ struct quoit_vigil {
     const struct quoit_boot *host; /* layout, and the memory as far as the records */
     pid_t *processes;              /* [local_count]; 0: unknown, or it has ended */
     struct quoit_looks_seen *seen; /* [local_count], zero at first */
-    uint64_t next_ns;              /* when the records are looked at again */
-    uint64_t asked_ns;             /* when a round was begun, or asked for; 0: never */
+    bool has_left;                 /* PEs of another host have passed shmem_finalize since all were ready, of which: */
+    struct quoit_proxy_left left;
+    uint64_t next_ns;  /* when the records are looked at again */
+    uint64_t asked_ns; /* when a round was begun, or asked for; 0: never */
     /* Of host 0: */
     struct quoit_rounds rounds;
     bool is_due; /* some host has a PE in shmem_finalize, since the last round began */
@@ -31,12 +34,16 @@ enum quoit_vigil_verdict {
     QUOIT_VIGIL_LEFT, /* reported: the job is to be ended */
 };
 
-/* Looks for a PE that has finalized while others were elsewhere, at most about once a second. */
-enum quoit_vigil_verdict quoit_vigil_step(struct quoit_vigil *vigil, uint64_t now_ns);
-/* Begins a round, or asks host 0 for one, while a PE of a host is in shmem_finalize. proxy_fd: -1 if there is one host.
- */
+/* All PEs of the job are ready, or ready again. */
+void quoit_vigil_begin(struct quoit_vigil *vigil);
+/* For FINALIZED: all PEs of this host have passed shmem_finalize. */
+struct quoit_proxy_left quoit_vigil_left(const struct quoit_vigil *vigil);
+/* Looks for PEs that are elsewhere while another has passed shmem_finalize, at most about once a second. proxy_fd: -1
+ * if there is one host. */
+enum quoit_vigil_verdict quoit_vigil_step(struct quoit_vigil *vigil, int proxy_fd, uint64_t now_ns);
+/* Begins a round, or asks host 0 for one, while a PE of a host is in shmem_finalize. */
 enum quoit_vigil_verdict quoit_vigil_ask(struct quoit_vigil *vigil, int proxy_fd, uint64_t now_ns);
-/* LEAVING, STILL or STILL_SEEN of another host. The last answer of a round decides. */
+/* LEAVING, HOST_FINALIZED, ELSEWHERE, STILL or STILL_SEEN of another host. The last answer of a round decides. */
 enum quoit_vigil_verdict quoit_vigil_take(struct quoit_vigil *vigil, int proxy_fd,
                                           const struct quoit_proxy_message *message);
 

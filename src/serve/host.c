@@ -30,9 +30,10 @@
 
 /* What a proxy sends to others, in its own byte order, as far as bytes_of() its kind. */
 struct word {
-    uint32_t kind; /* READY, FINALIZED, END, LAUNCHER_LOST, LEAVING, STILL, STILL_SEEN, of enum quoit_proxy_kind */
+    uint32_t kind; /* READY, FINALIZED, END, LAUNCHER_LOST, LEAVING, ELSEWHERE, STILL, STILL_SEEN, of enum
+                      quoit_proxy_kind */
     int32_t status;
-    union quoit_proxy_still still;
+    union quoit_proxy_word is;
 };
 
 /* What is known of one host. */
@@ -48,8 +49,10 @@ struct serve {
     struct quoit_proxy *proxy;
     pthread_mutex_t lock; /* of the rest */
     struct seen hosts[QUOIT_JOB_HOSTS_MAX];
-    uint32_t gone_count; /* how often all were ready, */
-    uint32_t done_count; /* and had finalized */
+    uint32_t gone_count;          /* how often all were ready, */
+    uint32_t done_count;          /* and had finalized */
+    struct quoit_proxy_left left; /* of the other hosts that have finalized since the last GO, as the agent knows it */
+    bool has_left;
     bool is_absent_told;
     bool is_ending;
 };
@@ -68,22 +71,32 @@ static void say(uint32_t kind, uint32_t host, int32_t status)
 
 static uint32_t bytes_of(uint32_t kind)
 {
-    uint32_t head = offsetof(struct word, still);
-    if (kind == QUOIT_PROXY_STILL)
+    uint32_t head = offsetof(struct word, is);
+    switch (kind) {
+    case QUOIT_PROXY_FINALIZED:
+        return head + (uint32_t)sizeof(struct quoit_proxy_left);
+    case QUOIT_PROXY_ELSEWHERE:
+        return head + (uint32_t)sizeof(struct quoit_proxy_elsewhere);
+    case QUOIT_PROXY_STILL:
         return head + (uint32_t)sizeof(struct quoit_rounds_question);
-    return kind == QUOIT_PROXY_STILL_SEEN ? head + (uint32_t)sizeof(struct quoit_rounds_answer) : head;
+    case QUOIT_PROXY_STILL_SEEN:
+        return head + (uint32_t)sizeof(struct quoit_rounds_answer);
+    default:
+        return head;
+    }
 }
 
-static bool is_of_round(uint32_t kind)
+static bool is_for_agent(uint32_t kind)
 {
-    return kind == QUOIT_PROXY_LEAVING || kind == QUOIT_PROXY_STILL || kind == QUOIT_PROXY_STILL_SEEN;
+    return kind == QUOIT_PROXY_LEAVING || kind == QUOIT_PROXY_ELSEWHERE || kind == QUOIT_PROXY_STILL ||
+           kind == QUOIT_PROXY_STILL_SEEN;
 }
 
 static void pass_to_agent(uint32_t host, const struct word *word)
 {
     struct quoit_proxy_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = word->kind};
-    message.body.still.host = host;
-    message.body.still.is = word->still;
+    message.body.word.host = host;
+    message.body.word.is = word->is;
     quoit_proxy_process_offer(QUOIT_PROGRAM_FD, &message);
 }
 
@@ -101,14 +114,29 @@ static void step(struct serve *serve)
             absent = i;
     }
     const struct seen *own = &serve->hosts[serve->layout.host];
-    for (; serve->gone_count < ready_count; serve->gone_count++)
+    for (; serve->gone_count < ready_count; serve->gone_count++) {
+        serve->has_left = false;
         say(QUOIT_PROXY_GO, 0, 0);
+    }
     for (; serve->done_count < finalized_count && serve->done_count < own->finalized_count; serve->done_count++)
         say(QUOIT_PROXY_FINALIZED, 0, 0);
     if (absent != UINT32_MAX && own->ready_count > serve->gone_count && !serve->is_absent_told) {
         serve->is_absent_told = true;
         say(QUOIT_PROXY_ABSENT, absent, 0);
     }
+}
+
+/* Under the lock. */
+static void note_left(struct serve *serve, uint32_t host, const struct quoit_proxy_left *left)
+{
+    struct quoit_proxy_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_HOST_FINALIZED};
+    if (serve->has_left && serve->left.meeting_count <= left->meeting_count)
+        return;
+    serve->has_left = true;
+    serve->left = *left;
+    message.body.word.host = host;
+    message.body.word.is.left = *left;
+    quoit_proxy_process_say(QUOIT_PROGRAM_FD, &message);
 }
 
 static bool is_end(uint32_t kind)
@@ -121,6 +149,8 @@ static void note(struct serve *serve, uint32_t host, const struct word *word)
     pthread_mutex_lock(&serve->lock);
     serve->hosts[host].ready_count += word->kind == QUOIT_PROXY_READY;
     serve->hosts[host].finalized_count += word->kind == QUOIT_PROXY_FINALIZED;
+    if (word->kind == QUOIT_PROXY_FINALIZED && host != serve->layout.host)
+        note_left(serve, host, &word->is.left);
     if (is_end(word->kind) && !serve->is_ending) {
         serve->is_ending = true;
         say(word->kind, host, word->status);
@@ -132,12 +162,12 @@ static void note(struct serve *serve, uint32_t host, const struct word *word)
 static void on_message(void *arg, uint32_t source_host, uint32_t port, const void *payload, uint32_t bytes)
 {
     struct word word = {0};
-    if (port != PORT || bytes < offsetof(struct word, still) || bytes > sizeof word)
+    if (port != PORT || bytes < offsetof(struct word, is) || bytes > sizeof word)
         return;
     memcpy(&word, payload, bytes);
     if (bytes != bytes_of(word.kind))
         return;
-    if (is_of_round(word.kind))
+    if (is_for_agent(word.kind))
         pass_to_agent(source_host, &word);
     else
         note(arg, source_host, &word);
@@ -215,7 +245,7 @@ __attribute__((noreturn)) static void end(struct serve *serve, const struct word
 
 static void take(struct serve *serve, const struct quoit_proxy_message *message)
 {
-    struct word word = {.kind = message->kind};
+    struct word word = {.kind = message->kind, .is = message->body.word.is};
     switch (message->kind) {
     case QUOIT_PROXY_READY:
     case QUOIT_PROXY_FINALIZED:
@@ -228,12 +258,11 @@ static void take(struct serve *serve, const struct quoit_proxy_message *message)
         quoit_proxy_process_tell(QUOIT_PROGRAM_FD, QUOIT_PROXY_PING);
         break;
     case QUOIT_PROXY_STILL:
-        word.still = message->body.still.is;
         spread(serve, &word);
         break;
     case QUOIT_PROXY_LEAVING:
+    case QUOIT_PROXY_ELSEWHERE:
     case QUOIT_PROXY_STILL_SEEN:
-        word.still = message->body.still.is;
         send_to(serve, 0, &word, false, 0);
         break;
     case QUOIT_PROXY_LAUNCHER_LOST:

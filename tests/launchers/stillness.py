@@ -20,6 +20,9 @@ from machines import HAS_NETWORK, MISBEHAVE, PATIENT, scenario
 from real import IN_SLURM, Slurm
 
 
+ELSEWHERE_MAX = 4  # QUOIT_PROXY_ELSEWHERE_MAX
+
+
 class Stillness:
     """begun(count, *words) of a class: a job over so many machines, with per_machine PEs on each (docs/design/stillness.md)."""
 
@@ -162,6 +165,22 @@ class Launched(Stillness):
         self.addCleanup(self.end_job, job)
         return job
 
+    def test_one_has_passed_while_others_are_elsewhere(self):
+        """In shmem_finalize too, after a barrier more, or in no collective: alone on its machine, or not."""
+        jobs = []
+        for count, per_machine, last in ((2, 1, 0), (2, 1, 1), (2, 6, 11), (max(self.COUNTS), 1, 1)):
+            jobs += [(last, self.begun(count, MISBEHAVE, last, "finalize", 0, per_machine=per_machine), r"(shmem_finalize|no call)"),
+                     (last, self.begun(count, MISBEHAVE, -1, "pass", last, per_machine=per_machine), "(shmem_long_wait_until|no call)")]
+        for leaver, job, call in jobs:
+            with self.subTest(job=job.args[-6:]):
+                _, err = job.communicate(timeout=scenario.LIMIT_S)
+                self.assertEqual(job.returncode, 1, err)
+                self.assertRegex(err.decode(), rf"quoit: PE {leaver} left the job by .* while others were elsewhere; .*\[Q0209\]\n")
+                others = int(job.args[job.args.index("-n") + 1]) - 1
+                self.assertIn(len(re.findall(rf"quoit:   PE \d+ was in {call}\n", err.decode())),
+                              range(1, min(others, ELSEWHERE_MAX) + 1))
+                self.assertEqual(err.decode().count("[Q0"), 1, err)
+
     def end_job(self, job):
         if job.poll() is None:
             self.stop(job)
@@ -197,7 +216,8 @@ class SrunPmix(Srun):
 class InSlurm(Slurm):
     def test_in_a_slurm(self):
         self.run_in_a_slurm(__file__, "Srun", "SrunPmix.test_a_lock_whose_holder_has_left",
-                            "SrunPmix.test_one_leaves_and_the_others_poll")
+                            "SrunPmix.test_one_leaves_and_the_others_poll",
+                            "SrunPmix.test_one_has_passed_while_others_are_elsewhere")
 
 
 if __name__ == "__main__":

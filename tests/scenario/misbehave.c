@@ -134,6 +134,17 @@ static void put_much(int leaver)
     exit(0);
 }
 
+/* One passes shmem_finalize by a barrier of the others, who go on. */
+static void pass_alone(int leaver)
+{
+    if (shmem_my_pe() == leaver) {
+        shmem_finalize();
+        exit(0);
+    }
+    shmem_barrier_all();
+    wait_for_flag();
+}
+
 static void __attribute__((noinline)) compute_for_ever(void)
 {
     for (volatile long i = 0;; i++) /* the line that the test looks for */
@@ -217,6 +228,8 @@ static bool has_left_others(const char *deed, int leaver)
         put_much(leaver);
     else if (strcmp(deed, "count-slowly") == 0)
         count_slowly(leaver);
+    else if (strcmp(deed, "pass") == 0)
+        pass_alone(leaver);
     else
         return false;
     return true;
