@@ -269,14 +269,18 @@ class Pmi(Namespaces, scenario.Case):
         return [pid for pid in self.proxies() if os.readlink(f"/proc/{pid}/ns/net") == net][0]
 
     def test_lowest_without_socket(self):
-        """It cannot say that it has finalized, and goes on for long: the others do not wait for its end."""
-        def kill(server):
-            if server.processes[1].poll() is not None and server.processes[0].poll() is None:
-                server.processes[0].kill()
+        """It cannot say that it has finalized, but leaves it in its record, and goes on for long: the others do not wait for its
+        end, nor do those of another host."""
+        for lowest in (0, 2):
+            def kill(server, lowest=lowest):
+                others = [process for pe, process in enumerate(server.processes) if pe != lowest]
+                if all(process.poll() is not None for process in others) and server.processes[lowest].poll() is None:
+                    server.processes[lowest].kill()
 
-        server, statuses, _, err = self.launch((0, 1), MISBEHAVE, 0, "linger", 60, each_step=kill)
-        self.assertEqual((statuses, err), ([-signal.SIGKILL, 0], ""))
-        self.assertLess(server.seconds, SOON_S)
+            with self.subTest(lowest=lowest):
+                server, statuses, _, err = self.launch((0, 0, 1, 1), MISBEHAVE, lowest, "linger", 2 * scenario.LATE_S, each_step=kill)
+                self.assertEqual((statuses, err), ([-signal.SIGKILL * (pe == lowest) for pe in range(4)], ""))
+                self.assertLess(server.seconds, SOON_S)
 
     def test_lost_after_finalize(self):
         """PE 0 waits in another shmem_init for PE 1, whose host goes: that ends PE 0. Had it not waited, none would mind."""
