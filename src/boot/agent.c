@@ -75,7 +75,7 @@ struct agent {
                               * given its own */
     uint32_t contact_count;  /* of all hosts, as passed to the proxy */
     struct quoit_lost lost;
-    int launcher_fd;                /* a pidfd of its process on this host; -1: unknown, or its end was seen */
+    int launcher_fd;                /* a pidfd of its process on this host; -1: unknown */
     struct member *members;         /* of this host, the lowest PE first, as all numbers of PEs here */
     struct connection *connections; /* at most two per PE; no more are accepted */
     struct pollfd *polls;           /* [connection_max + 3] */
