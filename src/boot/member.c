@@ -32,6 +32,7 @@
 #define PART_CONTACT    0u /* of a PE, in the exchange */
 #define PART_NETWORK    1u /* and the next: of its host's proxy, from the lowest PE */
 #define LOOK_NS         50000u
+#define GRACE_NS        200000000u /* for lines of other PEs, which Hydra drops when it is asked to end the job */
 #define REASON_NS       1000000000u
 #define CRASH_LOOK_NS   1000000
 #define CRASH_LOOKS_MAX 1500
@@ -399,8 +400,6 @@ static enum quoit_status meet(struct quoit_boot *boot, uint64_t data_bytes, cons
     enum quoit_status status = quoit_agent_connect(name, &fd);
     if (status == QUOIT_OK)
         status = quoit_client_open(boot, fd);
-    if (status == QUOIT_GONE) /* nobody else on this host can ask the launcher to end those of other hosts */
-        boot->exchange.ops->abort(&boot->exchange, 1, "the job could not start");
     if (status != QUOIT_OK)
         return status;
     hello.body.hello.version = *quoit_version();
@@ -425,6 +424,13 @@ static void wait_for_reason(const struct quoit_boot *boot, enum quoit_status sta
         quoit_clock_sleep_ns(LOOK_NS);
 }
 
+/* There is no agent that could have those of other hosts end. */
+static void ask_for_end(struct quoit_exchange *exchange)
+{
+    quoit_clock_sleep_ns(GRACE_NS);
+    exchange->ops->abort(exchange, 1, "the job could not start");
+}
+
 static bool is_here(const char *launcher)
 {
     return quoit_exchange_find(launcher) != NULL;
@@ -447,6 +453,8 @@ static enum quoit_status join(struct quoit_boot *boot, uint64_t data_bytes)
     if (status == QUOIT_OK && boot->layout.job.host_count > 1)
         status = join_hosts(boot);
     wait_for_reason(boot, status);
+    if (status == QUOIT_GONE && !exchange->is_closed)
+        ask_for_end(exchange);
     return status;
 }
 

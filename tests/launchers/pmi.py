@@ -213,6 +213,8 @@ class Pmi(scenario.Case):
                 server, statuses, _, err = self.launch(*[[MISBEHAVE, 0, "sleep", 60]] * 3, each_step=kill, lie=lie)
                 if victim == 1:
                     self.assertEqual((statuses[0], err.count("PE 1 ended during shmem_init")), (1, 1), err)
+                else:  # PEs of other hosts would wait
+                    self.assertTrue(server.aborts, err)
                 self.assertTrue(all(status != 0 for status in statuses), err)
                 self.assertLess(server.seconds, scenario.LATE_S)
 
