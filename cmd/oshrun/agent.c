@@ -98,10 +98,10 @@ static void take_signal(struct job *job, uint32_t whom, int number)
 }
 
 /* Where the PEs are, then their end. */
-static void take_kill(struct job *job, bool asks_where)
+static void take_kill(struct job *job, enum end_question question)
 {
     const struct host *host = &job->hosts[job->own_host];
-    end_as_told(job, asks_where);
+    end_as_told(job, question);
     report_wishes(job);
     for (uint32_t i = 0; i < job->plan->pe_count && job->notes; i++)
         if (job->pes[i].host == job->own_host && job->notes[i].is_alive)
@@ -170,7 +170,7 @@ static void take_own(struct job *job, const struct talk_frame *frame, const void
         hosts_stop(job);
         break;
     case TALK_KILL:
-        take_kill(job, frame->pe != 0);
+        take_kill(job, (enum end_question)frame->pe);
         break;
     default:
         break;
@@ -215,7 +215,7 @@ static void lose_oshrun(struct talk *talk)
     struct job *job = talk->owner;
     tree_drop(job);
     job->is_hurried = true; /* nobody reads any more */
-    end_as_told(job, false);
+    end_as_told(job, END_ASKS_NOBODY);
 }
 
 bool agent_open(struct job *job, const struct agent_start *start)

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "boot/crash.h"
 #include "children.h"
 #include "env/clock.h"
 #include "env/process.h"
@@ -97,45 +98,72 @@ static void take_notes(struct job *job)
         if (note->call[0])
             note->wish = shared->wish;
         uint64_t from = atomic_load(&shared->waiting_from), base = atomic_load(&shared->load_base);
-        note->from = note->call[0] && from > base ? from - base : 0;
+        bool is_in_program = !atomic_load(&shared->has_interpreter); /* else an extension has called, and has a line */
+        note->from = note->call[0] && from > base && is_in_program ? from - base : 0;
     }
 }
 
-/* PEs that are in no call are asked for their position. They get a moment; those that do not answer are omitted. */
-static void ask_where(struct job *job)
+static bool is_to_answer(const struct job *job, uint32_t pe, enum end_question question)
 {
-    uint64_t until_ns = quoit_clock_now_ns() + ANSWER_NS;
+    const struct quoit_pe_shared *shared = hosts_pe_shared(job, pe);
+    const struct wait_note *note = &job->notes[pe];
+    if (!shared || !job_is_here(job, job->pes[pe].host) || !note->is_alive || note->is_stopped ||
+        note->phase != PE_RUNNING)
+        return false;
+    return atomic_load(&shared->has_interpreter) || (question == END_ASKS_ALL && !note->call[0]);
+}
+
+/* They get a moment, or what an interpreter needs; those that do not answer are omitted. */
+static void ask_where(struct job *job, enum end_question question)
+{
+    uint64_t begin_ns = quoit_clock_now_ns();
+    for (uint32_t i = 0; i < job->plan->pe_count; i++)
+        if (is_to_answer(job, i, question)) {
+            quoit_crash_ask(hosts_pe_shared(job, i));
+            signal_program(&job->pes[i], SIGURG);
+        }
     for (uint32_t i = 0; i < job->plan->pe_count; i++) {
-        struct quoit_pe_shared *shared = hosts_pe_shared(job, i);
-        const struct wait_note *note = &job->notes[i];
-        if (!shared || !job_is_here(job, job->pes[i].host) || !note->is_alive || note->is_stopped ||
-            note->phase != PE_RUNNING || note->call[0])
+        const struct quoit_pe_shared *shared = hosts_pe_shared(job, i);
+        if (!is_to_answer(job, i, question))
             continue;
-        atomic_store(&shared->is_asked, 1);
-        signal_program(&job->pes[i], SIGURG);
-    }
-    for (uint32_t i = 0; i < job->plan->pe_count; i++) {
-        struct quoit_pe_shared *shared = hosts_pe_shared(job, i);
-        while (shared && atomic_load(&shared->is_asked) && !atomic_load(&shared->crash.signal) &&
-               quoit_clock_now_ns() < until_ns)
-            quoit_clock_sleep_ns(200000);
+        quoit_crash_await(shared, begin_ns + (atomic_load(&shared->has_interpreter) ? QUOIT_CRASH_LINE_NS : ANSWER_NS));
+        quoit_crash_line(shared, job->notes[i].line);
     }
 }
 
-static void kill_all(struct job *job, uint64_t now_ns)
+static void kill_all(struct job *job, uint64_t now_ns, enum end_question question)
 {
-    bool asks_where = job->end.reason == END_TIMEOUT || job->end.reason == END_POLLED;
     if (!job->notes)
         take_notes(job);
-    if (asks_where && job->notes)
-        ask_where(job);
+    if (question != END_ASKS_NOBODY && job->notes)
+        ask_where(job, question);
     if (job->role == ROLE_HEAD)
-        hosts_say_all(job, TALK_KILL, asks_where, NULL, 0);
+        hosts_say_all(job, TALK_KILL, question, NULL, 0);
     else
         end_signal_all(job, SIGKILL);
     hosts_kill(job);
     job->end.phase = ENDING_KILLED;
     job->end.deadline_ns = now_ns + DRAIN_NS;
+}
+
+/* What the report of this reason has to say about the other PEs; see report.c. */
+static enum end_question question_of(enum end_reason reason)
+{
+    switch (reason) {
+    case END_TIMEOUT:
+    case END_POLLED:
+        return END_ASKS_ALL;
+    case END_PE_FAILED:
+    case END_PROXY_DIED:
+    case END_HANGS:
+    case END_CUT_OFF:
+    case END_HOST_LOST:
+    case END_LEFT:
+    case END_LOCK_KEPT:
+        return END_ASKS_INTERPRETERS;
+    default:
+        return END_ASKS_NOBODY;
+    }
 }
 
 void end_begin(struct job *job, enum end_reason reason, int status, uint32_t culprit, uint64_t grace_ns)
@@ -150,16 +178,16 @@ void end_begin(struct job *job, enum end_reason reason, int status, uint32_t cul
                             .begin_ns = now_ns,
                             .deadline_ns = now_ns + grace_ns};
     if (grace_ns == 0)
-        kill_all(job, now_ns);
+        kill_all(job, now_ns, question_of(reason));
 }
 
-void end_as_told(struct job *job, bool asks_where)
+void end_as_told(struct job *job, enum end_question question)
 {
     uint64_t now_ns = loop_now_ns(&job->loop);
     if (job->end.phase == ENDING_KILLED && job->notes)
         return;
-    job->end = (struct end){.reason = asks_where ? END_TIMEOUT : END_TOLD, .begin_ns = now_ns};
-    kill_all(job, now_ns);
+    job->end = (struct end){.reason = END_TOLD, .begin_ns = now_ns};
+    kill_all(job, now_ns, question);
 }
 
 void end_prolong(struct job *job, uint64_t grace_ns)
@@ -191,7 +219,7 @@ void end_lose_guard(struct job *job)
 {
     job->is_hurried = true;
     if (job->role == ROLE_AGENT)
-        end_as_told(job, false);
+        end_as_told(job, END_ASKS_NOBODY);
     else
         end_begin(job, END_GUARD_GONE, 128 + SIGKILL, 0, 0);
 }
@@ -276,14 +304,14 @@ uint64_t end_step(struct job *job, uint64_t now_ns)
             hosts_stop(job);
         if (!hosts_are_gone(job) && now_ns >= job->proxies_stop_ns) {
             tell_unstopped(job);
-            kill_all(job, now_ns);
+            kill_all(job, now_ns, END_ASKS_NOBODY);
         } else if (hosts_are_gone(job) && job->output.open_count) {
             /* A process started by a PE holds its output open. */
             end->phase = ENDING_KILLED;
         }
     }
     if (end->phase == ENDING_GRACE && (now_ns >= end->deadline_ns || job->alive_count == 0))
-        kill_all(job, now_ns);
+        kill_all(job, now_ns, question_of(end->reason));
     if (end->phase == ENDING_KILLED)
         return drain(job, now_ns);
     if (end->phase == ENDING_GRACE)

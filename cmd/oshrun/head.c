@@ -44,6 +44,7 @@ static void take_note(struct pe *pe, const struct wait_note *note)
     job->notes[pe->index] = *note;
     job->notes[pe->index].call[sizeof note->call - 1] = '\0';
     job->notes[pe->index].wish_text[sizeof note->wish_text - 1] = '\0';
+    job->notes[pe->index].line[sizeof note->line - 1] = '\0';
 }
 
 static void take_of_proxy(struct host *host, const struct talk_frame *frame, const void *bytes)

@@ -177,6 +177,13 @@ struct end {
     uint64_t told_by_ns;  /* for the report: after it, positions are printed as addresses */
 };
 
+/* Who is asked for its position before the job is ended: each may take a while to answer. */
+enum end_question {
+    END_ASKS_NOBODY,
+    END_ASKS_INTERPRETERS, /* programs in Python, for their lines */
+    END_ASKS_ALL,          /* and programs that compute, or poll */
+};
+
 /* The position of a PE when the job was ended. */
 struct wait_note {
     bool is_alive;
@@ -186,6 +193,7 @@ struct wait_note {
     struct quoit_wish wish;                /* what it waits for */
     char wish_text[QUOIT_WISH_TEXT_BYTES]; /* the same as text, once the report is written */
     uint64_t from;                         /* return address of that call less load address; 0: not known */
+    char line[QUOIT_SOURCE_LINE_BYTES];    /* of a program in Python; "": not known */
 };
 
 struct stillness {

@@ -49,7 +49,7 @@ static void take_signal_of_agent(struct job *job, int signal_number)
     if (signal_number == SIGCHLD)
         reap_children(job);
     else if (signal_number == SIGTERM || signal_number == SIGHUP)
-        end_as_told(job, false);
+        end_as_told(job, END_ASKS_NOBODY);
     else if (signal_number == GUARD_GONE_SIGNAL)
         end_lose_guard(job);
 }

@@ -81,7 +81,7 @@ static bool is_same_place(const struct job *job, uint32_t a, uint32_t b)
     if (!x->is_alive || !y->is_alive)
         return x->is_alive == y->is_alive;
     return x->phase == y->phase && x->is_stopped == y->is_stopped && x->from == y->from &&
-           strcmp(x->call, y->call) == 0 && strcmp(x->wish_text, y->wish_text) == 0 &&
+           strcmp(x->call, y->call) == 0 && strcmp(x->wish_text, y->wish_text) == 0 && strcmp(x->line, y->line) == 0 &&
            (p == q || (p && q && strcmp(p, q) == 0));
 }
 
@@ -161,13 +161,15 @@ static void tell_group(FILE *out, const struct job *job, const struct group *gro
         fprintf(out, "  %s %s waiting in %s", group->pes, were, note->call);
     if (note->is_alive && note->call[0] && note->from)
         quoit_place_find(group->executable, &before, 1, job->end.told_by_ns, &place);
-    if (place.line[0])
+    if (note->is_alive && note->line[0])
+        fprintf(out, " (%s)", note->line);
+    else if (place.line[0])
         fprintf(out, " (%s)", place.line);
     else if (place.function[0])
         fprintf(out, " (in %s)", place.function);
     if (note->is_alive && note->call[0])
         fprintf(out, "%s", note->wish_text);
-    else if (note->is_alive && note->phase == PE_RUNNING)
+    else if (note->is_alive && note->phase == PE_RUNNING && !note->line[0])
         tell_computing(out, job, group);
 }
 

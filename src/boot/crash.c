@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "boot/crash.h"
+#include "boot/interpreter.h"
+#include "env/clock.h"
+#include "env/libc.h"
 #include "local/data_segment.h"
 
 #include <errno.h>
@@ -8,12 +11,14 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 #define ALTERNATE_STACK_BYTES (64u << 10)
 #define STACK_WORDS_SCANNED   2048 /* how far above the stack pointer to look for a return address into the program */
+#define LOOK_NS               200000
 
 static const int crash_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 #define CRASH_SIGNAL_COUNT (sizeof crash_signals / sizeof crash_signals[0])
@@ -92,8 +97,8 @@ static uint64_t find_return_address(uint64_t stack)
     return 0;
 }
 
-static void write_record(struct quoit_crash_record *record, int signal_number, const siginfo_t *info,
-                         const ucontext_t *context)
+/* All but the signal. */
+static void write_record(struct quoit_crash_record *record, const siginfo_t *info, const ucontext_t *context)
 {
     uint64_t stack = 0;
     machine_state(context, &record->instruction, &stack);
@@ -106,8 +111,6 @@ static void write_record(struct quoit_crash_record *record, int signal_number, c
     for (size_t i = 0; name && name[i] && i < sizeof record->call - 1; i++)
         record->call[i] = name[i];
     record->call_from = crash.call_from ? (uint64_t)(uintptr_t)*crash.call_from : 0;
-    /* The process dies next and the reader reaps it, which orders all of this. */
-    atomic_store_explicit(&record->signal, (uint32_t)signal_number, memory_order_release);
 }
 
 static void on_crash(int signal_number, siginfo_t *info, void *context)
@@ -116,7 +119,9 @@ static void on_crash(int signal_number, siginfo_t *info, void *context)
     static atomic_flag is_taken = ATOMIC_FLAG_INIT;
     signal(signal_number, SIG_DFL);
     if (shared && getpid() == crash.pid && !atomic_flag_test_and_set(&is_taken)) {
-        write_record(&shared->crash, signal_number, info, context);
+        write_record(&shared->crash, info, context);
+        /* The process dies next and the reader reaps it, which orders all of this. */
+        atomic_store_explicit(&shared->crash.signal, (uint32_t)signal_number, memory_order_release);
         if (crash.tell)
             crash.tell(crash.tell_arg);
     }
@@ -126,17 +131,40 @@ static void on_crash(int signal_number, siginfo_t *info, void *context)
         raise(signal_number);
 }
 
-/* Handles only the launcher's request before it ends the job: the process stays here, so it does nothing that it would
- * not have done. Any other SIGURG is ignored, as by default. */
+/* To the thread that sleeps in a routine: its line in Python is wanted, and the interpreter knows that of the calling
+ * thread alone. False: there is none but this one. */
+static bool pass_on(const struct quoit_pe_shared *shared)
+{
+    pid_t thread = (pid_t)atomic_load_explicit(&shared->waiting_thread, memory_order_relaxed);
+    return __atomic_load_n(&shared->waiting_in[0], __ATOMIC_RELAXED) && thread != quoit_thread_id() &&
+           syscall(SYS_tgkill, crash.pid, thread, SIGURG) == 0;
+}
+
+/* The line may take a while, or for ever if the signal came inside the allocator: the supervisor does not wait for it
+ * that long, and the process does not go on. */
+static void answer(struct quoit_pe_shared *shared, const siginfo_t *info, const ucontext_t *context)
+{
+    char line[QUOIT_SOURCE_LINE_BYTES];
+    write_record(&shared->crash, info, context);
+    if (atomic_load(&shared->has_interpreter) &&
+        quoit_interpreter_line(quoit_clock_now_ns() + QUOIT_INTERPRETER_LIMIT_NS, line))
+        memcpy(shared->line, line, sizeof line);
+    atomic_store_explicit(&shared->crash.signal, SIGURG, memory_order_release); /* pairs with quoit_crash_await */
+}
+
+/* Handles only the supervisor's request before it ends the job: the process stays here, so it does nothing that it
+ * would not have done. Any other SIGURG is ignored, as by default. */
 static void on_question(int signal_number, siginfo_t *info, void *context)
 {
     struct quoit_pe_shared *shared = atomic_load(&crash.shared);
     int error = errno;
     if (shared && getpid() == crash.pid && atomic_load(&shared->is_asked)) {
-        write_record(&shared->crash, signal_number, info, context);
+        if (!pass_on(shared))
+            answer(shared, info, context);
         for (;;)
             pause();
     }
+    (void)signal_number;
     errno = error;
 }
 
@@ -147,6 +175,7 @@ void quoit_crash_install(struct quoit_pe_shared *shared, const char *const *call
     crash.call_from = call_from;
     crash.pid = getpid();
     atomic_store(&shared->load_base, crash.load_base);
+    atomic_store(&shared->has_interpreter, quoit_interpreter_is_there());
     atomic_store(&crash.shared, shared);
     stack_t now;
     if (sigaltstack(NULL, &now) == 0 && (now.ss_flags & SS_DISABLE)) {
@@ -195,4 +224,28 @@ void quoit_crash_remove(void)
         crash.stack = NULL;
     }
     atomic_store(&crash.shared, NULL);
+}
+
+void quoit_crash_ask(struct quoit_pe_shared *shared)
+{
+    atomic_store(&shared->is_asked, 1);
+}
+
+bool quoit_crash_await(const struct quoit_pe_shared *shared, uint64_t until_ns)
+{
+    while (!atomic_load_explicit(&shared->crash.signal, memory_order_acquire)) {
+        if (quoit_clock_now_ns() >= until_ns)
+            return false;
+        quoit_clock_sleep_ns(LOOK_NS);
+    }
+    return true;
+}
+
+void quoit_crash_line(const struct quoit_pe_shared *shared, char line_out[QUOIT_SOURCE_LINE_BYTES])
+{
+    line_out[0] = '\0';
+    if (atomic_load_explicit(&shared->crash.signal, memory_order_acquire) != SIGURG)
+        return;
+    memcpy(line_out, shared->line, QUOIT_SOURCE_LINE_BYTES);
+    line_out[QUOIT_SOURCE_LINE_BYTES - 1] = '\0';
 }

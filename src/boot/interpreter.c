@@ -7,7 +7,9 @@
 
 #include "boot/ask.h"
 
-#define OWN_PACKAGE "/quoit/python/quoit/" /* in an installed prefix, and in a build */
+/* Files of this package in an installed prefix or a build, and in a folder of packages. */
+#define OWN_IN_PREFIX "/quoit/python/quoit/"
+#define OWN_IN_SITE   "-packages/quoit/"
 
 /* Of CPython's C API what every version since 3.6 has; an object is a void *. */
 struct python {
@@ -19,6 +21,15 @@ struct python {
     void *(*attribute)(void *object, const char *name);
     const char *(*text)(void *string);
 };
+
+bool quoit_interpreter_is_there(void)
+{
+    union {
+        void *address;
+        int (*call)(void);
+    } is_initialized = {dlsym(RTLD_DEFAULT, "Py_IsInitialized")};
+    return is_initialized.address && is_initialized.call();
+}
 
 static bool find_python(struct python *python_out)
 {
@@ -36,30 +47,42 @@ static bool find_python(struct python *python_out)
     return python_out->is_initialized() && python_out->thread();
 }
 
+static bool is_own(const char *path)
+{
+    return strstr(path, OWN_IN_PREFIX) || strstr(path, OWN_IN_SITE);
+}
+
+/* In no file of the user's: "<frozen runpy>" is of Python's own library, "<string>" is the text after python -c. */
+static bool is_packaged(const char *path)
+{
+    return is_own(path) || strstr(path, "/site-packages/") || strstr(path, "/dist-packages/") ||
+           strstr(path, "/lib/python3") || strncmp(path, "<frozen ", strlen("<frozen ")) == 0;
+}
+
 /* The child ends at once, so nothing is given back. */
 static void answer_line(void *python_arg, int fd)
 {
     const struct python *python = python_arg;
-    char text[QUOIT_INTERPRETER_TEXT_BYTES] = "";
-    bool is_packaged = true;
+    char text[QUOIT_SOURCE_LINE_BYTES] = "";
+    bool is_found = false;
     python->lock();
-    for (void *frame = python->frame(); frame && is_packaged; frame = python->attribute(frame, "f_back")) {
+    for (void *frame = python->frame(); frame && !is_found; frame = python->attribute(frame, "f_back")) {
         void *code = python->attribute(frame, "f_code"); /* None, behind the outermost, has no such attribute */
         void *file = code ? python->attribute(code, "co_filename") : NULL;
         const char *path = file ? python->text(file) : NULL;
         if (!path)
             break;
         const char *slash = strrchr(path, '/');
-        is_packaged = strstr(path, "/site-packages/") || strstr(path, "/dist-packages/") || strstr(path, OWN_PACKAGE);
-        if (!is_packaged || text[0] == '\0')
+        is_found = !is_packaged(path);
+        if (is_found || (text[0] == '\0' && !is_own(path)))
             snprintf(text, sizeof text, "%.80s:%d", slash ? slash + 1 : path, python->line(frame));
     }
     dprintf(fd, "%s", text);
 }
 
-bool quoit_interpreter_line(uint64_t deadline_ns, char text_out[QUOIT_INTERPRETER_TEXT_BYTES])
+bool quoit_interpreter_line(uint64_t deadline_ns, char text_out[QUOIT_SOURCE_LINE_BYTES])
 {
     struct python python;
     return find_python(&python) &&
-           quoit_ask_child(answer_line, &python, deadline_ns, text_out, QUOIT_INTERPRETER_TEXT_BYTES) && text_out[0];
+           quoit_ask_child(answer_line, &python, deadline_ns, text_out, QUOIT_SOURCE_LINE_BYTES) && text_out[0];
 }

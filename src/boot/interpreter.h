@@ -6,11 +6,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define QUOIT_INTERPRETER_TEXT_BYTES 96
+#include "host/pe_record.h"
 
-/* "heat.py:12": of the calling thread the innermost function that is in no installed package. By the interpreter of
- * this process, in a forked child, which waits for the interpreter's lock until deadline_ns of quoit_clock_now_ns().
- * False: there is none, or it does not say. Any thread. */
-bool quoit_interpreter_line(uint64_t deadline_ns, char text_out[QUOIT_INTERPRETER_TEXT_BYTES]);
+#define QUOIT_INTERPRETER_LIMIT_NS 2000000000u /* of a line; a loaded machine needs a part of it */
+
+/* Whether this process is one of Python. */
+bool quoit_interpreter_is_there(void);
+/* "heat.py:12": of the calling thread the innermost function of the program, which is in no installed package, nor in
+ * Python's own library or this package; if there is none, the innermost of another package. By the interpreter of this
+ * process, in a forked child, which waits for the interpreter's lock until deadline_ns of quoit_clock_now_ns(). False:
+ * there is no line, or the interpreter did not answer. Any thread; in a signal handler, of a process that does not go
+ * on afterwards. */
+bool quoit_interpreter_line(uint64_t deadline_ns, char text_out[QUOIT_SOURCE_LINE_BYTES]);
 
 #endif

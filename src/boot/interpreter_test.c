@@ -84,7 +84,7 @@ const char *PyUnicode_AsUTF8(void *string)
 
 static void expect(struct frame *frame, const char *expected)
 {
-    char text[QUOIT_INTERPRETER_TEXT_BYTES];
+    char text[QUOIT_SOURCE_LINE_BYTES];
     innermost = frame;
     lock_state = LOCK_FREE;
     is_begun = is_known = 1;
@@ -106,18 +106,25 @@ static void test_lines(void **state)
     expect(&alone, "b.py:5");
     struct frame own = {"/opt/quoit/lib/quoit/python/quoit/_job.py", 8, &program};
     expect(&own, "heat.py:12");
+    struct frame library = {"/usr/lib/python3.11/functools.py", 9, &program}, frozen = {"<frozen runpy>", 88, &program};
+    expect(&library, "heat.py:12");
+    expect(&frozen, "heat.py:12");
+    struct frame command = {"<string>", 1, &frozen};
+    expect(&command, "<string>:1");
+    struct frame in_site = {"/v/lib/python3.12/site-packages/quoit/_job.py", 5, &program};
+    expect(&in_site, "heat.py:12");
     memset(long_name, 'n', sizeof long_name);
     long_name[sizeof long_name - 1] = '\0';
     struct frame wide = {long_name, 9, NULL};
     innermost = &wide;
-    char text[QUOIT_INTERPRETER_TEXT_BYTES];
+    char text[QUOIT_SOURCE_LINE_BYTES];
     assert_true(quoit_interpreter_line(quoit_clock_now_ns() + 60ull * SECOND_NS, text));
     assert_string_equal(text + strlen(text) - 2, ":9");
 }
 
 static void expect_none(uint64_t limit_ns)
 {
-    char text[QUOIT_INTERPRETER_TEXT_BYTES];
+    char text[QUOIT_SOURCE_LINE_BYTES];
     assert_false(quoit_interpreter_line(quoit_clock_now_ns() + limit_ns, text));
 }
 
@@ -132,6 +139,9 @@ static void test_no_line(void **state)
     expect_none(60ull * SECOND_NS);
     lock_state = LOCK_FREE;
     innermost = NULL; /* the thread is in no function of Python */
+    expect_none(60ull * SECOND_NS);
+    struct frame own = {"/opt/quoit/lib/quoit/python/quoit/_job.py", 8, NULL}; /* at the exit of the interpreter */
+    innermost = &own;
     expect_none(60ull * SECOND_NS);
     innermost = &program;
     is_known = 0;

@@ -63,6 +63,7 @@
 #include "boot/program.h"
 #include "boot/rounds.h"
 #include "host/layout.h"
+#include "host/pe_record.h"
 #include "lane/network.h"
 #include "port/port.h"
 
@@ -104,14 +105,17 @@ struct quoit_proxy_left {
     uint32_t unused;
 };
 
+struct quoit_proxy_where {
+    uint32_t pe;
+    char call[QUOIT_CALL_NAME_BYTES];   /* in which it waits; "": none */
+    char line[QUOIT_SOURCE_LINE_BYTES]; /* of a program in Python; "": not known */
+};
+
 /* PEs that are elsewhere, though `left` has passed shmem_finalize. */
 struct quoit_proxy_elsewhere {
     uint32_t left;
     uint32_t count;
-    struct {
-        uint32_t pe;
-        char call[QUOIT_CALL_NAME_BYTES]; /* in which it waits; "": none */
-    } pes[QUOIT_PROXY_ELSEWHERE_MAX];
+    struct quoit_proxy_where pes[QUOIT_PROXY_ELSEWHERE_MAX];
 };
 
 /* Between agents, of a kind that has more than itself. */

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "boot/vigil.h"
+#include "boot/crash.h"
 #include "boot/ended.h"
+#include "env/clock.h"
 
+#include <signal.h>
 #include <string.h>
 
 #define LOOK_EVERY_NS    900000000u            /* below the tick of the agent */
@@ -20,12 +23,33 @@ static uint32_t word(const struct quoit_vigil *vigil, uint32_t pe)
     return atomic_load_explicit(&record(vigil, pe)->unsent_kind, memory_order_acquire);
 }
 
-static void say_where(uint32_t pe, const char call[QUOIT_CALL_NAME_BYTES])
+/* A program in Python, which does not go on afterwards, is asked for its line once: an answer may take a while. */
+static void ask_line(const struct quoit_vigil *vigil, uint32_t pe, char line_out[QUOIT_SOURCE_LINE_BYTES])
 {
-    if (call[0])
-        quoit_ended_line("  PE %u was in %.*s", pe, QUOIT_CALL_NAME_BYTES - 1, call);
-    else
-        quoit_ended_line("  PE %u was in no call", pe);
+    struct quoit_pe_shared *shared = record(vigil, pe);
+    if (atomic_load(&shared->has_interpreter) && vigil->processes[pe] > 0 && !atomic_load(&shared->is_asked)) {
+        quoit_crash_ask(shared);
+        kill(vigil->processes[pe], SIGURG);
+        quoit_crash_await(shared, quoit_clock_now_ns() + QUOIT_CRASH_LINE_NS);
+    }
+    quoit_crash_line(shared, line_out);
+}
+
+/* Of a PE of this host whose job is about to be ended. */
+static struct quoit_proxy_where find_where(const struct quoit_vigil *vigil, uint32_t pe)
+{
+    struct quoit_proxy_where where = {.pe = vigil->host->layout.first_pe + pe};
+    memcpy(where.call, record(vigil, pe)->waiting_in, sizeof where.call);
+    ask_line(vigil, pe, where.line);
+    return where;
+}
+
+/* Of any host. */
+static void say_where(const struct quoit_proxy_where *where)
+{
+    quoit_ended_line(where->line[0] ? "  PE %u was in %.*s (%.*s)" : "  PE %u was in %.*s", where->pe,
+                     QUOIT_CALL_NAME_BYTES - 1, where->call[0] ? where->call : "no call", QUOIT_SOURCE_LINE_BYTES - 1,
+                     where->line);
 }
 
 struct quoit_proxy_left quoit_vigil_left(const struct quoit_vigil *vigil)
@@ -52,8 +76,7 @@ static bool find_elsewhere(const struct quoit_vigil *vigil, struct quoit_proxy_e
             kind == 0 || (kind == QUOIT_BOOT_LEAVING && record(vigil, pe)->unsent_meetings > left.meeting_count);
         if (!is_elsewhere || found_out->count == QUOIT_PROXY_ELSEWHERE_MAX)
             continue;
-        memcpy(found_out->pes[found_out->count].call, record(vigil, pe)->waiting_in, QUOIT_CALL_NAME_BYTES);
-        found_out->pes[found_out->count++].pe = vigil->host->layout.first_pe + pe;
+        found_out->pes[found_out->count++] = find_where(vigil, pe);
     }
     return found_out->count > 0;
 }
@@ -70,7 +93,7 @@ static enum quoit_vigil_verdict report_left(const struct quoit_vigil *vigil, con
                      "the job was ended [Q0209]",
                      found->left);
     for (uint32_t i = 0; i < found->count; i++)
-        say_where(found->pes[i].pe, found->pes[i].call);
+        say_where(&found->pes[i]);
     return QUOIT_VIGIL_LEFT;
 }
 
@@ -115,9 +138,25 @@ static void report_polled(const struct quoit_vigil *vigil)
     quoit_ended_line("PE %u left the job by shmem_finalize, exit(0) or return from main and the others do nothing but "
                      "wait or poll for what no PE will write; the job was ended [Q0244]",
                      vigil->rounds.sum.leaver);
-    for (uint32_t pe = 0; pe < count && pe < QUOIT_PROXY_ELSEWHERE_MAX; pe++)
-        if (word(vigil, pe) != QUOIT_BOOT_LEAVING)
-            say_where(vigil->host->layout.first_pe + pe, record(vigil, pe)->waiting_in);
+    for (uint32_t pe = 0; pe < count && pe < QUOIT_PROXY_ELSEWHERE_MAX; pe++) {
+        if (word(vigil, pe) == QUOIT_BOOT_LEAVING)
+            continue;
+        struct quoit_proxy_where where = find_where(vigil, pe);
+        say_where(&where);
+    }
+}
+
+static void report_kept(const struct quoit_vigil *vigil)
+{
+    const struct quoit_rounds *rounds = &vigil->rounds;
+    quoit_ended_line("PE %u left the job by shmem_finalize, exit(0) or return from main with a lock for which PE "
+                     "%u waits in shmem_set_lock; the job was ended [Q0242]",
+                     rounds->keeper, rounds->waiter);
+    uint32_t local = rounds->waiter - vigil->host->layout.first_pe; /* unless it is on another host */
+    if (local >= vigil->host->layout.local_count)
+        return;
+    struct quoit_proxy_where where = find_where(vigil, local);
+    say_where(&where);
 }
 
 static enum quoit_vigil_verdict conclude(struct quoit_vigil *vigil)
@@ -140,9 +179,7 @@ static enum quoit_vigil_verdict conclude(struct quoit_vigil *vigil)
     if (verdict == QUOIT_ROUNDS_POLLED)
         report_polled(vigil);
     else
-        quoit_ended_line("PE %u left the job by shmem_finalize, exit(0) or return from main with a lock for which PE "
-                         "%u waits in shmem_set_lock; the job was ended [Q0242]",
-                         rounds->keeper, rounds->waiter);
+        report_kept(vigil);
     return QUOIT_VIGIL_LEFT;
 }
 

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "engine/engine.h"
 #include "env/clock.h"
+#include "env/libc.h"
 
 #include <string.h>
 
@@ -45,6 +46,7 @@ static void arm(void *arg)
         atomic_signal_fence(memory_order_release); /* who sees the name sees what belongs to it, or something newer */
         describe(shared->waiting_in, call);
         atomic_store_explicit(&shared->waiting_from, (uintptr_t)call_from, memory_order_relaxed);
+        atomic_store_explicit(&shared->waiting_thread, (uint32_t)quoit_thread_id(), memory_order_relaxed);
     }
     for (uint32_t i = 0; i < self->engine_count; i++)
         if (self->engines[i]->ops->arm)

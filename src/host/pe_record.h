@@ -9,7 +9,8 @@
 #include "env/park.h"
 #include "host/lane_record.h"
 
-#define QUOIT_CALL_NAME_BYTES 48
+#define QUOIT_CALL_NAME_BYTES   48
+#define QUOIT_SOURCE_LINE_BYTES 96 /* "program.py:12" */
 
 /* How a PE crashed. Its crash handler (boot/crash.h) writes it; the launcher reads it after the PE died. */
 struct quoit_crash_record {
@@ -83,8 +84,11 @@ struct quoit_pe_shared {
     uint32_t unsent_status;       /* of ABORT */
     uint64_t unsent_meetings;     /* of LEAVING */
     _Atomic uint32_t outer_pid;   /* writer: the launcher, once. The PE's process in the launcher's pid namespace */
-    /* Writer: the launcher, before it sends SIGURG to a computing PE to learn where it is. See boot/crash.h. */
+    /* Writer: who is about to end the job, before it sends SIGURG to learn where the PE is. See boot/crash.h. */
     _Atomic uint32_t is_asked;
+    _Atomic uint32_t waiting_thread;    /* that sleeps in waiting_in, in the PE's pid namespace */
+    _Atomic uint32_t has_interpreter;   /* the program is one in Python; set once, before the PE is ready */
+    char line[QUOIT_SOURCE_LINE_BYTES]; /* of that program; part of the answer, "": unknown */
 };
 
 #endif

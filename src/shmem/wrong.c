@@ -15,8 +15,7 @@
 #include <string.h>
 
 #define GUESS_BYTES  256
-#define REASON_BYTES (QUOIT_BOOT_TEXT_BYTES - 128 - QUOIT_INTERPRETER_TEXT_BYTES)
-#define LINE_NS      2000000000u /* time limit for the line of an interpreter's program */
+#define REASON_BYTES (QUOIT_BOOT_TEXT_BYTES - 128 - QUOIT_SOURCE_LINE_BYTES)
 
 /* Where the program called the routine, relative to the load address; 0 if a library called it, or nothing was
  * recorded. */
@@ -80,10 +79,11 @@ static void name_variables(char text[REASON_BYTES])
 static void compose(char text[QUOIT_BOOT_TEXT_BYTES], enum quoit_wrong code, const char *call, const char *format,
                     va_list args)
 {
-    char reason[REASON_BYTES], line[QUOIT_INTERPRETER_TEXT_BYTES];
+    char reason[REASON_BYTES], line[QUOIT_SOURCE_LINE_BYTES];
     vsnprintf(reason, sizeof reason, format, args);
     name_variables(reason);
-    bool has_line = called_from(call) == 0 && quoit_interpreter_line(quoit_clock_now_ns() + LINE_NS, line);
+    bool has_line =
+        called_from(call) == 0 && quoit_interpreter_line(quoit_clock_now_ns() + QUOIT_INTERPRETER_LIMIT_NS, line);
     snprintf(text, QUOIT_BOOT_TEXT_BYTES, has_line ? "%s: %s (called at %s) [Q%04d]" : "%s: %s%s [Q%04d]", call, reason,
              has_line ? line : "", (int)code);
 }
