@@ -40,6 +40,10 @@ static inline shmem_team_t to_team(unsigned long long handle)
 /* Adds the types Block, Remotes and Remote to the module. 0, or -1 with an exception. */
 int core_add_remote(PyObject *module);
 
+/* guarded(type of arrays): a subclass, which puts the exceptions of a[key] = value into the words of
+ * self._check(value), if that raises one. */
+PyObject *core_guarded(PyObject *module, PyObject *base);
+
 /* transfer(is_put, is_nbi, ctx, pe, remote, private, itemsize, shape, strides): an array at `remote` on `pe` with these
  * strides in bytes, none negative, to or from contiguous private memory. One operation for a contiguous array, and one
  * for each innermost strided dimension. */

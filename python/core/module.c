@@ -364,6 +364,7 @@ PyMODINIT_FUNC PyInit__core(void)
         {"set_lock", set_lock, METH_VARARGS, NULL},
         {"test_lock", test_lock, METH_VARARGS, NULL},
         {"clear_lock", clear_lock, METH_VARARGS, NULL},
+        {"guarded", core_guarded, METH_O, NULL},
         {"transfer", core_transfer, METH_VARARGS, NULL},
         {"scatter", core_scatter, METH_VARARGS, NULL},
         {"put_signal", core_put_signal, METH_VARARGS, NULL},

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, Optional, Union
+from typing import Any, Optional
 
 import numpy as np
 
 from . import _core
-from ._job import Block, Context, Team, job, pe_of, team_of
-from ._remote import Remote, address_of, convert, fit
+from ._check import Shape, as_array, checked_dtype, choice, convert, fit, lengths_of, pe_of
+from ._job import Block, Context, Team, job, team_of
+from ._remote import Remote, address_of
 
 COMPARISONS = {"==": _core.CMP_EQ, "!=": _core.CMP_NE, ">": _core.CMP_GT, ">=": _core.CMP_GE, "<": _core.CMP_LT,
                "<=": _core.CMP_LE}
 WAITS = {"i2": "short", "u2": "ushort", "i4": "int32", "i8": "int64", "u4": "uint32", "u8": "uint64"}
-Shape = Union[int, tuple]
 _byte_bounds = np.lib.array_utils.byte_bounds if hasattr(np.lib, "array_utils") else np.byte_bounds
 
 
@@ -23,11 +23,15 @@ def bounds(array: np.ndarray) -> tuple[int, int]:
     return _byte_bounds(array) if array.size else (address_of(array),) * 2
 
 
-class Placed(np.ndarray):
+class Placed(_core.guarded(np.ndarray)):  # type: ignore[misc]
     """An array whose memory has a place that matters, so that copies, and what numpy's functions make, are ordinary arrays."""
 
     def _is_placed(self) -> bool:
         raise NotImplementedError
+
+    def _check(self, value: Any) -> None:
+        """Raises what is wrong with a value that numpy refused to assign."""
+        convert(value, self.dtype)
 
     def free(self) -> None:
         """Gives the memory back. Collective."""
@@ -117,8 +121,7 @@ class ndarray(Placed):
 
     def _wait(self, how: str, comparison: str, value: Any, skip: Any) -> Any:
         self._block()
-        if comparison not in COMPARISONS:
-            raise ValueError(f"comparison is {comparison!r}, but must be one of {', '.join(COMPARISONS)}")
+        choice(comparison, "comparison", COMPARISONS)
         name = WAITS.get(self.dtype.str[1:]) if self.dtype.isnative else None
         if name is None:
             raise TypeError(f"waits for integers of 2, 4 and 8 bytes, but the array has dtype {self.dtype}")
@@ -127,7 +130,7 @@ class ndarray(Placed):
         wanted = np.array(fit(convert(value, self.dtype), self.shape), order="C")
         status = 0
         if skip is not None:
-            found = np.asarray(skip)
+            found = as_array(skip, "skip")
             if found.dtype != bool or found.shape != self.shape:
                 raise ValueError(f"skip is {found.dtype} {found.shape}, but must be bool {self.shape}, as the array has elements")
             skipped = np.ascontiguousarray(found, np.intc)
@@ -191,28 +194,17 @@ def _is_symmetric(array: np.ndarray) -> bool:
     return job.blocks.at(address_of(array), array.nbytes if array.flags.c_contiguous else 1) is not None
 
 
-def checked_dtype(dtype: Any) -> np.dtype:
-    made = np.dtype(dtype)
-    if made.hasobject:
-        raise TypeError(f"dtype {made} holds Python objects, which have no meaning on another PE")
-    return made
-
-
-def lengths_of(shape: Shape, dtype: np.dtype) -> tuple[tuple, int]:
-    """A shape as a tuple, and the bytes of an array of it."""
-    lengths = np.broadcast_to(np.int8(0), shape).shape  # numpy's own check of a shape
-    size = dtype.itemsize
-    for length in lengths:
-        size *= length
-    return lengths, size
-
-
 def _new(shape: Shape, dtype: Any, name: str, is_zero: bool) -> ndarray:
     kind = checked_dtype(dtype)
     lengths, size = lengths_of(shape, kind)
     block = job.need().allocate(size, is_zero, f"{name}: {kind} {lengths}")
     memory = _core.memory(block.address, max(size, 1))
     return np.ndarray(lengths, kind, memory).view(ndarray)
+
+
+def values_of(values: Any, dtype: Any) -> np.ndarray:
+    """The values of an array that is to be made: of this dtype, or of their own for None."""
+    return as_array(values, "value") if dtype is None else convert(values, checked_dtype(dtype))
 
 
 def empty(shape: Shape, dtype: Any = float) -> ndarray:
@@ -229,16 +221,19 @@ def zeros(shape: Shape, dtype: Any = float) -> ndarray:
 
 
 def full(shape: Shape, value: Any, dtype: Any = None) -> ndarray:
-    """As empty, with all elements `value` on this PE, which may differ from PE to PE; the dtype is the value's unless given."""
-    made = _new(shape, np.asarray(value).dtype if dtype is None else dtype, "full", False)
-    made[...] = value
+    """As empty, with all elements `value` on this PE, which may differ from PE to PE; the dtype is the value's unless given.
+    TypeError, OverflowError: a dtype that would lose something of it; full(3, 2.5, int) does."""
+    source = values_of(value, dtype)
+    filled = fit(source, lengths_of(shape, source.dtype)[0])
+    made = _new(shape, source.dtype, "full", False)
+    made[...] = filled
     _core.barrier_all()
     return made
 
 
 def array(values: Any, dtype: Any = None) -> ndarray:
     """As empty, with this PE's `values`, of one shape and dtype on all PEs. Ends with a barrier, so that any PE may read it."""
-    source = np.asarray(values, dtype)
+    source = values_of(values, dtype)
     made = _new(source.shape, source.dtype, "array", False)
     made[...] = source
     _core.barrier_all()
@@ -248,7 +243,7 @@ def array(values: Any, dtype: Any = None) -> ndarray:
 def asarray(values: Any, dtype: Any = None) -> ndarray:
     """`values` itself if it is symmetric, has this dtype and is contiguous; else array(values, dtype). Collective, and the same
     case must hold on all PEs."""
-    if isinstance(values, ndarray) and values.flags.c_contiguous and (dtype is None or values.dtype == np.dtype(dtype)):
+    if isinstance(values, ndarray) and values.flags.c_contiguous and (dtype is None or values.dtype == checked_dtype(dtype)):
         if job.need() and _is_symmetric(values):
             return values
     return array(values, dtype)

@@ -7,7 +7,8 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from . import _core
-from ._array import checked_dtype, is_symmetric
+from ._array import is_symmetric
+from ._check import as_array
 from ._job import Team, agree, job, team_of
 from ._remote import address_of
 
@@ -25,8 +26,7 @@ class Call:
         job.need()
         self.team = team_of(team)
         self.name = name
-        found = np.asarray(values)
-        checked_dtype(found.dtype)
+        found = as_array(values, f"the argument of {name}")
         self.source = found if found.flags.c_contiguous else np.ascontiguousarray(found)
         self.is_symmetric = is_symmetric(values) and found.flags.c_contiguous
         self.extra = extra

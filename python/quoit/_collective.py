@@ -15,14 +15,22 @@ import numpy as np
 
 from . import _core
 from ._call import INTEGERS, ORDERED, Call, bytes_of, exchange, given, reduce, strides_of
-from ._job import Team, job, pe_of, team_of
+from ._check import as_array, integer, pe_of
+from ._job import Team, job, team_of
 from ._remote import address_of
 
 
 def _counted(values: Any) -> Any:
     """Booleans are counted, as numpy does."""
-    found = np.asarray(values)
+    found = as_array(values, "the argument")
     return found.astype(np.int64) if found.dtype == bool else values
+
+
+def _truth(values: Any, name: str) -> np.ndarray:
+    found = as_array(values, f"the argument of {name}")
+    if found.dtype.kind not in "biufc":
+        raise TypeError(f"{name} takes numbers and booleans, but the array has dtype {found.dtype}")
+    return found.astype(bool)
 
 
 def sum(values: Any, out: Optional[np.ndarray] = None, team: Optional[Team] = None) -> Any:
@@ -63,12 +71,12 @@ def bitwise_xor(values: Any, out: Optional[np.ndarray] = None, team: Optional[Te
 
 def all(values: Any, team: Optional[Team] = None) -> Any:
     """Whether it is true on all PEs, element by element."""
-    return reduce("all", "and_reduce", np.asarray(values).astype(bool), None, team, INTEGERS)
+    return reduce("all", "and_reduce", _truth(values, "all"), None, team, INTEGERS)
 
 
 def any(values: Any, team: Optional[Team] = None) -> Any:
     """Whether it is true on any PE, element by element."""
-    return reduce("any", "or_reduce", np.asarray(values).astype(bool), None, team, INTEGERS)
+    return reduce("any", "or_reduce", _truth(values, "any"), None, team, INTEGERS)
 
 
 def cumsum(values: Any, out: Optional[np.ndarray] = None, team: Optional[Team] = None, exclusive: bool = False) -> Any:
@@ -111,7 +119,8 @@ def alltoall(values: Any, out: Optional[np.ndarray] = None, team: Optional[Team]
 
     Arrays of one dimension that are symmetric and strided, out too, with items of 1, 2, 4 or 8 bytes and one stride each, are
     not copied. ValueError: the axis has another length. shmem_alltoall, shmem_alltoalls."""
-    found = np.asanyarray(values)
+    found = values if isinstance(values, np.ndarray) else as_array(values, "the argument of alltoall")
+    axis = integer(axis, "axis")
     if not found.ndim:
         raise ValueError("alltoall takes arrays of one dimension or more, but this is a number")
     shape, pes = found.shape, team_of(team).n_pes

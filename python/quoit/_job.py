@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import atexit
 import bisect
-import operator
 import os
 import sys
 import zlib
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple, Optional
 import numpy as np
 
 from . import _core
+from ._check import choice, integer, pe_of
 
 # Workspace for collectives on private arrays: what is larger goes in pieces. The smaller one is for a job whose
 # symmetric heap does not have room for the larger.
@@ -163,17 +163,6 @@ def report(of: Job) -> None:
     print("  free each by its free(), or make it in a with statement", file=sys.stderr)
 
 
-def pe_of(pe: Any, count: int, whose: str) -> int:
-    """A PE number as a plain integer, or an exception that says what is allowed."""
-    try:
-        number = operator.index(pe)
-    except TypeError:
-        raise TypeError(f"pe is {pe!r}, but must be an integer") from None
-    if not 0 <= number < count:
-        raise ValueError(f"pe is {number}, but {whose} has {count} PEs (0..{count - 1})")
-    return number
-
-
 def ranges(numbers: list[int]) -> str:
     """1,2,3,5 as "PEs 1-3,5"."""
     parts: list[list[int]] = []
@@ -242,11 +231,12 @@ class Team:
         """The team of PEs start, start + stride, ... of this one, `size` of them (as many as there are). Collective over this
         team. ValueError if the range leaves the team. shmem_team_split_strided."""
         self._alive()
+        stride = integer(stride, "stride")
         if stride < 1:
             raise ValueError(f"stride is {stride}, but must be at least 1")
         start = pe_of(start, self.n_pes, "the team")
         most = (self.n_pes - 1 - start) // stride + 1
-        size = most if size is None else size
+        size = most if size is None else integer(size, "size")
         if not 1 <= size <= most:
             raise ValueError(f"size is {size}, but from PE {start} in steps of {stride} there are 1..{most} PEs")
         agree(self, f"split(start={start}, stride={stride}, size={size})")
@@ -256,7 +246,7 @@ class Team:
         """This PE's teams along x and along y, where the PEs of this team lie in rows of `xrange`: PE i in row i // xrange and
         column i % xrange. Collective over this team. ValueError: xrange is not 1..n_pes. shmem_team_split_2d."""
         self._alive()
-        xrange = operator.index(xrange)
+        xrange = integer(xrange, "xrange")
         if not 1 <= xrange <= self.n_pes:
             raise ValueError(f"xrange is {xrange}, but the team has 1..{self.n_pes} PEs for a row")
         agree(self, f"split_2d(xrange={xrange})")
@@ -327,9 +317,7 @@ class Context:
         team = team_of(team)
         bits = 0
         for option in options:
-            if option not in self._names:
-                raise ValueError(f"option {option!r} of a context, but there are {', '.join(self._names)}")
-            bits |= self._names[option]
+            bits |= self._names[choice(option, "an option of a context", self._names)]
         self._fill(_core.ctx_create(team._handle, bits), team)
         if not self._handle:
             raise RuntimeError("no context is left: destroy those that are not needed")
@@ -496,6 +484,7 @@ def shared() -> Team:
 
 def global_exit(status: int = 1) -> None:
     """Ends the whole job with `status` from this PE; does not return. shmem_global_exit."""
+    status = integer(status, "status")
     job.need()
     sys.stdout.flush()
     sys.stderr.flush()

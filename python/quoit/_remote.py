@@ -7,54 +7,19 @@ from typing import Any, Optional
 import numpy as np
 
 from . import _core
+from ._check import choice, convert, fit, is_basic
 from ._job import Context, Future
 
 # The library's names of what it has atomics for.
 ATOMICS = {"i4": "int32", "i8": "int64", "u4": "uint32", "u8": "uint64", "f4": "float", "f8": "double"}
 BITWISE = ("bitwise_and", "bitwise_or", "bitwise_xor")
+UPDATES = {"add": _core.SIGNAL_ADD, "set": _core.SIGNAL_SET}
+NOTHING: Any = object()  # no operand; None is a wrong one
 OF_INTEGERS = ("compare_swap", *BITWISE, *(f"fetch_{name}" for name in BITWISE))
 
 
 def address_of(array: np.ndarray) -> int:
     return array.__array_interface__["data"][0]
-
-
-def convert(value: Any, dtype: np.dtype) -> np.ndarray:
-    """`value` as an array of this dtype, where nothing is lost by it but the precision of floating-point numbers."""
-    found = np.asarray(value)
-    if found.dtype == dtype:
-        return found
-    if dtype.kind in "iu" and found.dtype.kind in "iub":
-        limits = np.iinfo(dtype)
-        if found.size and (int(found.min()) < limits.min or int(found.max()) > limits.max):
-            raise OverflowError(f"value has elements {found.min()}..{found.max()}, but {dtype} holds {limits.min}..{limits.max}")
-        return found.astype(dtype)
-    if found.dtype.kind == "O" and dtype.kind in "iu":
-        raise OverflowError(f"value {value!r} is no integer that {dtype} holds ({np.iinfo(dtype).min}..{np.iinfo(dtype).max})")
-    is_cut = found.dtype.kind == dtype.kind and dtype.kind in "SU" and found.dtype.itemsize > dtype.itemsize
-    if is_cut or not np.can_cast(found.dtype, dtype, "same_kind"):
-        raise TypeError(f"value has dtype {found.dtype}, which would lose something as the array's {dtype}: convert it by astype")
-    return found.astype(dtype)
-
-
-def fit(value: np.ndarray, shape: tuple) -> np.ndarray:
-    """`value` broadcast to the shape of a slice."""
-    while value.ndim > len(shape) and value.shape[0] == 1:
-        value = value[0]
-    try:
-        return np.broadcast_to(value, shape)
-    except ValueError:
-        raise ValueError(f"value has shape {value.shape}, but the slice has {shape}") from None
-
-
-def is_basic(key: tuple) -> bool:
-    """Whether numpy makes a view of it: integers, slices, None and Ellipsis."""
-    for part in key:
-        if isinstance(part, (bool, np.bool_, np.ndarray, list)):
-            return False
-        if not (part is None or part is Ellipsis or isinstance(part, slice) or hasattr(part, "__index__")):
-            return False
-    return True
 
 
 class Remote(_core.Remote):
@@ -94,6 +59,8 @@ class Remote(_core.Remote):
         return self._layout.dtype
 
     def __len__(self) -> int:
+        if not self._layout.ndim:
+            raise TypeError("an array of no dimension has no length")
         return len(self._layout)
 
     def __iter__(self) -> Any:
@@ -206,7 +173,7 @@ class Remote(_core.Remote):
         found = self._get(key, True)
         return self._context._keep(found, found)
 
-    def _atomic(self, op: str, key: Any, value: Any = None, cond: Any = None, is_fetching: bool = False) -> Any:
+    def _atomic(self, op: str, key: Any, value: Any = NOTHING, cond: Any = NOTHING, is_fetching: bool = False) -> Any:
         self._alive()
         dtype = self.dtype
         name = ATOMICS.get(dtype.str[1:]) if dtype.isnative else None
@@ -217,7 +184,7 @@ class Remote(_core.Remote):
         operands = [0, 0]
         arrays = []
         for i, operand in enumerate((value, cond)):
-            if operand is not None:
+            if operand is not NOTHING:
                 arrays.append(np.asarray(fit(convert(operand, dtype), offsets.shape), order="C"))
                 operands[i] = address_of(arrays[-1])
         found = np.empty(offsets.shape, dtype) if is_fetching else None
@@ -294,7 +261,7 @@ class Remote(_core.Remote):
         """The private source that was written from."""
         from ._array import signal_word  # which needs this module
         word, handle = signal_word(signal), self._alive()
-        amount, update = _amount(amount), _update(op)
+        amount, update = _amount(amount), UPDATES[choice(op, "op", UPDATES)]
         view = self._view(key)
         if view is not None and view.flags.c_contiguous:
             source = np.ascontiguousarray(fit(convert(value, view.dtype), view.shape))
@@ -310,16 +277,10 @@ class Remote(_core.Remote):
         shmem_signal_add, shmem_signal_set."""
         if self.dtype != np.uint64 or self._layout.size != 1:
             raise TypeError("a signal is one element of a symmetric array of uint64: quoit.signal(), or s[i:i+1]")
-        _core.signal(self._alive(), self.pe, address_of(self._layout), _amount(amount), _update(op))
+        update = UPDATES[choice(op, "op", UPDATES)]
+        _core.signal(self._alive(), self.pe, address_of(self._layout), _amount(amount), update)
 
 
 def _amount(value: Any) -> int:
     """What a signal is set to, or what is added, of 0..2**64-1."""
     return int(convert(value, np.dtype(np.uint64)))
-
-
-def _update(op: str) -> int:
-    try:
-        return {"add": _core.SIGNAL_ADD, "set": _core.SIGNAL_SET}[op]
-    except KeyError:
-        raise ValueError(f"op is {op!r}, but must be 'add' or 'set'") from None

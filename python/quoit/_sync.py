@@ -8,13 +8,14 @@ import numpy as np
 
 from . import _core
 from ._array import ndarray, zeros
+from ._check import integer
 from ._remote import address_of
 
 
 def signal(count: int = 1) -> ndarray:
     """Signals, initially 0: a symmetric array of uint64, collective as zeros. Updated by r.put_signal and s.on(pe).signal(),
     awaited by s.wait(">=", 1); of several, s[i:i+1] is one. Specification 9.8."""
-    return zeros(count, np.uint64)
+    return zeros(integer(count, "count"), np.uint64)
 
 
 class Lock:

@@ -25,15 +25,15 @@ from typing import Any, Optional, Union
 import numpy as np
 
 from . import _core
-from ._array import Placed, Shape, bounds, checked_dtype, lengths_of
+from ._array import Placed, bounds, values_of
+from ._check import Shape, checked_dtype, convert, fit, is_basic, lengths_of, nanoseconds, pe_of
 from ._collective import broadcast
-from ._job import agree, job, pe_of
-from ._remote import address_of, convert
+from ._job import agree, job
+from ._remote import address_of
 
 __all__ = ["Flag", "Lock", "array", "barrier", "empty", "fetch_add", "full", "home", "ndarray", "prefetch", "zeros"]
 _PLACEMENTS = {"block": 1, "cyclic": 2}  # of enum dsm_placement
 _ON_PE = 3
-_NANOSECONDS = 1_000_000_000
 
 
 def _load() -> ctypes.CDLL:
@@ -149,9 +149,11 @@ def empty(shape: Shape, dtype: Any = float, home: Union[None, str, int] = None) 
 
 def full(shape: Shape, value: Any, dtype: Any = None, home: Union[None, str, int] = None) -> ndarray:
     """As zeros, with all elements `value`, of which that of PE 0 counts. Ends with a barrier."""
-    made = _new(shape, np.asarray(value).dtype if dtype is None else dtype, "full", home)
+    source = values_of(value, dtype)
+    filled = fit(source, lengths_of(shape, source.dtype)[0])
+    made = _new(shape, source.dtype, "full", home)
     if job.world.my_pe == 0:
-        made[...] = value
+        made[...] = filled
     barrier()
     return made
 
@@ -159,7 +161,7 @@ def full(shape: Shape, value: Any, dtype: Any = None, home: Union[None, str, int
 def array(values: Any, dtype: Any = None, home: Union[None, str, int] = None) -> ndarray:
     """As zeros, with `values`, which have one shape and dtype on all PEs, and of which those of PE 0 count. Ends with a
     barrier."""
-    source = np.asarray(values, dtype)
+    source = values_of(values, dtype)
     made = _new(source.shape, source.dtype, "array", home)
     if job.world.my_pe == 0:
         made[...] = source
@@ -185,9 +187,11 @@ def fetch_add(values: ndarray, key: Any, value: int = 1) -> int:
     dtype = _shared(values, "fetch_add").dtype
     if dtype.kind not in "iu" or dtype.itemsize != 8 or not dtype.isnative:
         raise TypeError(f"fetch_add is for int64 and uint64, but the array has dtype {dtype}")
-    element = values.view(np.ndarray)[(*(key if isinstance(key, tuple) else (key,)), ...)]
-    if element.size != 1 or element.base is None:
-        raise ValueError(f"fetch_add adds to one element, but the key selects {element.size}")
+    parts = key if isinstance(key, tuple) else (key,)
+    element = values.view(np.ndarray)[(*parts, ...)] if is_basic(parts) else None
+    if element is None or element.size != 1:
+        raise ValueError("fetch_add adds to one element, but the key " +
+                         ("is of index arrays" if element is None else f"selects {element.size}"))
     old = _need().dsm_fetch_add(address_of(element), int(convert(value, dtype).view(np.uint64)[()]))
     return int(np.uint64(old).astype(dtype))
 
@@ -239,15 +243,14 @@ class Lock(_Object):
             raise RuntimeError("this thread holds the lock already")
         if not blocking and timeout != -1:
             raise ValueError("timeout is for blocking=True")
-        if timeout != -1 and timeout < 0:
-            raise ValueError(f"timeout is {timeout}, but must be a number of seconds of at least 0, or -1 for no limit")
+        limit_ns = nanoseconds(timeout, "-1") if timeout != -1 else 0
         status = 0
         if not blocking:
             status = _library.dsm_trylock(address)
         elif timeout == -1:
             _library.dsm_lock(address)
         else:
-            status = _library.dsm_timedlock(address, round(timeout * _NANOSECONDS))
+            status = _library.dsm_timedlock(address, limit_ns)
         if status == 0:
             self._holder = threading.get_ident()
         return status == 0

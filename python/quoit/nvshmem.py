@@ -26,7 +26,8 @@ import numpy as np
 
 import quoit
 
-from ._array import Shape, ndarray
+from ._array import ndarray
+from ._check import Shape
 from ._job import Team, job
 from ._remote import address_of
 

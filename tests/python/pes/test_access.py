@@ -168,7 +168,7 @@ def test_local():
 
 def test_wrong_access():
     with symmetric(np.zeros((4, 5), np.int32)) as a, symmetric(np.zeros(4)) as b:
-        refused(ValueError, rf"pe is {PES}, but the job has {PES} PEs \(0..{PES - 1}\)", a.on, PES)
+        refused(ValueError, rf"pe is {PES}, but the job has {PES} PEs? \((0..)?{PES - 1}\)", a.on, PES)
         refused(ValueError, "pe is -1", a.on, -1)
         refused(TypeError, "pe is 1.0, but must be an integer", a.on, 1.0)
         refused(IndexError, "out of bounds for axis 0 with size 4", b.on(0).__getitem__, 4)
@@ -179,7 +179,7 @@ def test_wrong_access():
         refused(IndexError, "5", a.on(0).__getitem__, ([0], [5]))
         refused(TypeError, "would lose something", a.on(0).__setitem__, (0, 0), 1.5)
         refused(TypeError, "would lose something", a.on(0).__setitem__, 0, [1, 2, 3, 4, 1j])
-        refused(TypeError, "would lose something", b.on(0).__setitem__, 0, "text")
+        refused(TypeError, "value is .text., but the array takes numbers", b.on(0).__setitem__, 0, "text")
         refused(ValueError, r"value has shape \(2,\), but the slice has \(5,\)", a.on(0).__setitem__, 0, [1, 2])
         refused(TypeError, "cannot be deleted", a.on(0).__delitem__, 0)
         refused(TypeError, "read r", iter, b.on(0))
@@ -201,7 +201,7 @@ def test_allocation():
     quoit.barrier()
     a.free()
     refused(TypeError, "Python objects", quoit.empty, 3, object)
-    refused(ValueError, "negative", quoit.empty, -1)
+    refused(ValueError, "at least 0", quoit.empty, -1)
     refused(MemoryError, "SHMEM_SYMMETRIC_SIZE", quoit.empty, 1 << 55, "i1")
     if PES > 1:
         refused(ValueError, r"PE 0: zeros: float64 \(0,\)", quoit.zeros, ME)

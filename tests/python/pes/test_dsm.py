@@ -143,7 +143,7 @@ def test_copies_are_ordinary_arrays():
 def test_wrong_usage():
     refused(TypeError, "Python objects", dsm.zeros, 3, object)
     refused(ValueError, "must be 'block', 'cyclic'", dsm.zeros, 3, float, "here")
-    refused(ValueError, f"the job has {PES} PEs", dsm.zeros, 3, float, PES)
+    refused(ValueError, f"the job has {PES} PEs?", dsm.zeros, 3, float, PES)
     refused(TypeError, "array on shared pages", dsm.home, np.zeros(3))
     if PES > 1:
         refused(ValueError, r"PE 0: dsm.zeros: float64 \(0,\)", dsm.zeros, ME)
