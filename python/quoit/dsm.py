@@ -20,18 +20,19 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from typing import Any, Optional, Union
+import time
+from typing import Any, Callable, Optional, Union
 
 import numpy as np
 
 from . import _core
 from ._array import Placed, bounds, values_of
-from ._check import Shape, checked_dtype, convert, fit, is_basic, lengths_of, nanoseconds, pe_of
+from ._check import Shape, checked_dtype, convert, fit, integer, is_basic, lengths_of, nanoseconds, pe_of
 from ._collective import broadcast
 from ._job import agree, job
 from ._remote import address_of
 
-__all__ = ["Flag", "Lock", "array", "barrier", "empty", "fetch_add", "full", "home", "ndarray", "prefetch", "zeros"]
+__all__ = ["Condition", "Flag", "Lock", "array", "barrier", "empty", "fetch_add", "full", "home", "ndarray", "prefetch", "zeros"]
 _PLACEMENTS = {"block": 1, "cyclic": 2}  # of enum dsm_placement
 _ON_PE = 3
 
@@ -48,7 +49,9 @@ def _load() -> ctypes.CDLL:
             ("home", ctypes.c_int, [address]), ("prefetch", None, [address, ctypes.c_size_t]),
             ("fetch_add", word, [address, word]), ("lock", None, [address]), ("trylock", ctypes.c_int, [address]),
             ("timedlock", ctypes.c_int, [address, word]), ("unlock", None, [address]), ("flag_set", None, [address, word]),
-            ("flag_get", word, [address]), ("flag_wait", None, [address, word])):
+            ("flag_get", word, [address]), ("flag_wait", None, [address, word]), ("cond_wait", None, [address, address]),
+            ("cond_timedwait", ctypes.c_int, [address, address, word]), ("cond_signal", None, [address]),
+            ("cond_broadcast", None, [address])):
         routine = getattr(library, f"dsm_{name}")
         routine.restype, routine.argtypes = result, arguments
     return library
@@ -270,6 +273,94 @@ class Lock(_Object):
         super().free()
 
     def __enter__(self) -> "Lock":
+        self.acquire()
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self.release()
+
+
+class Condition(_Object):
+    """A condition variable of the whole job, as threading.Condition is one of a process: PEs wait until another one has changed what
+    they look at under the lock. A context manager: its lock is held in the with statement. Woken once for each notify, and never
+    without one.
+
+        with ready:
+            ready.wait_for(lambda: total[0] > 0)
+
+    lock: a Lock, which several conditions may have in common; a new one unless given. Collective, as zeros; all PEs give the same
+    lock. dsm_cond_init."""
+
+    def __init__(self, lock: Optional[Lock] = None) -> None:
+        if lock is not None and not isinstance(lock, Lock):
+            raise TypeError(f"lock is of type {type(lock).__name__}, but must be a dsm.Lock, or None for a new one")
+        self._is_own = lock is None
+        self.lock = Lock() if lock is None else lock
+        super().__init__()
+
+    def _held(self) -> int:
+        """The address; RuntimeError if the lock is not held."""
+        address = self._at()
+        if self.lock._holder != threading.get_ident():
+            raise RuntimeError("this thread does not hold the lock of the condition")
+        return address
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        """Acquires the lock: see Lock.acquire."""
+        return self.lock.acquire(blocking, timeout)
+
+    def release(self) -> None:
+        """Releases the lock: see Lock.release."""
+        self.lock.release()
+
+    def wait(self, timeout: Optional[float] = None) -> bool:
+        """Releases the lock, waits for a notify by any PE, and returns when this thread holds the lock again: True, or False if
+        `timeout` seconds passed before it. RuntimeError: this thread does not hold the lock. dsm_cond_wait, dsm_cond_timedwait."""
+        address, lock = self._held(), self.lock._at()
+        limit_ns = None if timeout is None else nanoseconds(timeout, "None")
+        self.lock._holder = None
+        try:
+            if limit_ns is None:
+                _library.dsm_cond_wait(address, lock)
+                return True
+            return _library.dsm_cond_timedwait(address, lock, limit_ns) == 0
+        finally:
+            self.lock._holder = threading.get_ident()
+
+    def wait_for(self, predicate: Callable[[], Any], timeout: Optional[float] = None) -> Any:
+        """Waits until predicate(), which is called with the lock held, is true, and returns what it returned; also after `timeout`
+        seconds."""
+        self._held()
+        end_ns = None if timeout is None else time.monotonic_ns() + nanoseconds(timeout, "None")
+        result = predicate()
+        while not result:
+            left_ns = None if end_ns is None else end_ns - time.monotonic_ns()
+            if left_ns is not None and left_ns <= 0:
+                break
+            self.wait(None if left_ns is None else left_ns / 1e9)
+            result = predicate()
+        return result
+
+    def notify(self, n: int = 1) -> None:
+        """Wakes one of the threads that wait, on whatever PE, or up to `n` of them; each goes on when it has the lock. RuntimeError:
+        this thread does not hold the lock. dsm_cond_signal."""
+        address, count = self._held(), integer(n, "n")
+        if count < 0:
+            raise ValueError(f"n is {count}, but must be at least 0")
+        for _ in range(count):
+            _library.dsm_cond_signal(address)
+
+    def notify_all(self) -> None:
+        """Wakes all that wait. RuntimeError: this thread does not hold the lock. dsm_cond_broadcast."""
+        _library.dsm_cond_broadcast(self._held())
+
+    def free(self) -> None:
+        """Gives its memory back, and its own lock's. Collective; nobody waits. RuntimeError: this PE holds the lock."""
+        if self._is_own and self._address:
+            self.lock.free()
+        super().free()
+
+    def __enter__(self) -> "Condition":
         self.acquire()
         return self
 

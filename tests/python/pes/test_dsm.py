@@ -153,3 +153,68 @@ def test_wrong_usage():
     a.free()
     refused(ValueError, "freed", a.free)
     refused(TypeError, "not freed", dsm.prefetch, a)
+
+
+def test_condition():
+    """A queue of one place: each PE puts numbers in and takes as many out; none is lost, and every sleep ends by a notify."""
+    lock = dsm.Lock()
+    room, there = dsm.Condition(lock), dsm.Condition(lock)
+    taken = []
+    with dsm.zeros(2, np.int64) as place:  # the number, and whether it is there
+        def put():
+            for i in range(ROUNDS):
+                with room:
+                    assert room.wait_for(lambda: place[1] == 0)
+                    place[:] = ME * ROUNDS + i, 1
+                    there.notify()
+        thread = threading.Thread(target=put)
+        thread.start()
+        for _ in range(ROUNDS):
+            with there:
+                while place[1] == 0:
+                    assert there.wait()
+                taken.append(int(place[0]))
+                place[1] = 0
+                room.notify()
+        thread.join()
+        same(np.sort(quoit.concatenate(taken)), np.arange(ROUNDS * PES))
+    there.free()
+    room.free()
+    lock.free()
+
+
+def test_condition_of_all():
+    """The last PE to come wakes all others; what it wrote is visible to them."""
+    turn = dsm.Condition()
+    with dsm.zeros(2, np.int64) as come:
+        for number in range(1, 6):
+            with turn:
+                come[0] += 1
+                if come[0] == number * PES:
+                    come[1] = number
+                    turn.notify_all()
+                else:
+                    assert turn.wait_for(lambda: come[1] >= number)
+                assert come[1] >= number
+        dsm.barrier()
+    for pe in range(PES):  # one after the other, as each one's notify is all others'
+        dsm.barrier()
+        if pe == ME:
+            condition_of_one(turn)
+    for each in (turn.wait, turn.notify, turn.notify_all, lambda: turn.wait_for(bool)):
+        refused(RuntimeError, "does not hold the lock of the condition", each)
+    refused(TypeError, "must be a dsm.Lock, or None", dsm.Condition, threading.Lock())
+    dsm.barrier()
+    turn.free()
+    refused(ValueError, "was freed", turn.acquire)
+
+
+def condition_of_one(turn):
+    with turn:
+        assert not turn.wait(timeout=0.01) and not turn.wait_for(lambda: False, timeout=0.01)
+        assert turn.wait_for(lambda: "found", 0) == "found"
+        turn.notify(3)  # nobody waits: nothing is kept for later
+        assert not turn.wait(0)
+        refused(TypeError, "timeout is 'x', but must be a number of seconds .* or None for no limit", turn.wait, "x")
+        refused(ValueError, "n is -1, but must be at least 0", turn.notify, -1)
+        refused(RuntimeError, "before free", turn.free)
