@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Access to one element of another PE's array, quoit's shortest path: no Python code runs between a.on(pe)[i] = v and
- * the library. Every other key or value goes to the methods of the subclass in _remote.py. */
+/* Access to one element, or a short run of them, of another PE's array, quoit's shortest path: no Python code runs
+ * between a.on(pe)[i] = v and the library. Every other key or value goes to the methods of the subclass in _remote.py.
+ */
 #include "core.h"
+
+/* Most of a run: it is copied once more on its way. */
+#define RUN_BYTES 4096
 
 #include <string.h>
 
@@ -28,6 +32,8 @@ struct remote {
     struct block *block;
     struct block *context; /* its address becomes 0 when the context is destroyed */
     PyObject *scalar;      /* numpy's type of one element */
+    PyObject *dtype;
+    PyObject *from_buffer; /* numpy's function of that name */
     char *base;
     Py_ssize_t count;  /* of elements; -1: none is accessed here */
     Py_ssize_t stride; /* in bytes */
@@ -117,12 +123,16 @@ static int remote_init(PyObject *self, PyObject *arguments, PyObject *keywords)
 {
     struct remote *remote = (struct remote *)self;
     unsigned long long base, ctx;
-    PyObject *block, *context, *scalar;
+    PyObject *block, *context, *scalar, *dtype, *from_buffer;
     int kind;
     (void)keywords;
-    if (!PyArg_ParseTuple(arguments, "OOOKnniCiK", &block, &context, &scalar, &base, &remote->count, &remote->stride,
-                          &remote->bytes, &kind, &remote->pe, &ctx))
+    if (!PyArg_ParseTuple(arguments, "OOOOOKnniCiK", &block, &context, &scalar, &dtype, &from_buffer, &base,
+                          &remote->count, &remote->stride, &remote->bytes, &kind, &remote->pe, &ctx))
         return -1;
+    Py_INCREF(dtype);
+    Py_INCREF(from_buffer);
+    remote->dtype = dtype;
+    remote->from_buffer = from_buffer;
     Py_INCREF(block);
     Py_INCREF(context);
     Py_INCREF(scalar);
@@ -140,13 +150,20 @@ static void remote_dealloc(PyObject *self)
     Py_CLEAR(((struct remote *)self)->block);
     Py_CLEAR(((struct remote *)self)->context);
     Py_CLEAR(((struct remote *)self)->scalar);
+    Py_CLEAR(((struct remote *)self)->dtype);
+    Py_CLEAR(((struct remote *)self)->from_buffer);
     release(self);
+}
+
+static int is_alive(const struct remote *remote)
+{
+    return remote->block->address != 0 && remote->context->address != 0;
 }
 
 /* The element that `key` names: its address, or NULL with an exception or, without one, where the subclass decides. */
 static char *element(struct remote *remote, PyObject *key)
 {
-    if (remote->count < 0 || !PyLong_CheckExact(key) || remote->block->address == 0 || remote->context->address == 0)
+    if (remote->count < 0 || !PyLong_CheckExact(key) || !is_alive(remote))
         return NULL;
     Py_ssize_t index = PyLong_AsSsize_t(key);
     if (index == -1 && PyErr_Occurred())
@@ -154,6 +171,23 @@ static char *element(struct remote *remote, PyObject *key)
     else if (index < 0)
         index += remote->count;
     return index >= 0 && index < remote->count ? remote->base + index * remote->stride : NULL;
+}
+
+/* The `count_out` neighbouring elements that a slice names: the address of the first, or NULL where the subclass
+ * decides.
+ */
+static char *run(const struct remote *remote, PyObject *key, Py_ssize_t *count_out)
+{
+    Py_ssize_t start, stop, step;
+    if (remote->count < 0 || remote->stride != remote->bytes || !PySlice_Check(key))
+        return NULL;
+    if (PySlice_Unpack(key, &start, &stop, &step) != 0) {
+        PyErr_Clear();
+        return NULL;
+    }
+    *count_out = PySlice_AdjustIndices(remote->count, &start, &stop, step);
+    int is_short = *count_out > 0 && *count_out <= RUN_BYTES / remote->bytes;
+    return step == 1 && is_short && is_alive(remote) ? remote->base + start * remote->stride : NULL;
 }
 
 /* The bytes of a Python integer, if the element can hold it. 0: the subclass decides. */
@@ -197,18 +231,31 @@ static int bits_of(const struct remote *remote, PyObject *value, uint64_t *bits)
     return PyLong_CheckExact(value) && integer_bits(remote, value, bits);
 }
 
-static int remote_put(PyObject *self, PyObject *key, PyObject *value)
+/* Whether a shape is that of one value for all, or of one for each of `count` elements. */
+static int fits(PyObject *shape, Py_ssize_t count)
 {
-    struct remote *remote = (struct remote *)self;
-    uint64_t bits;
-    char *dest = value ? element(remote, key) : NULL;
-    if (!dest || !bits_of(remote, value, &bits)) {
-        PyObject *done = value ? PyObject_CallMethod(self, "_put", "OO", key, value) : NULL;
-        if (!value)
-            PyErr_SetString(PyExc_TypeError, "elements of an array cannot be deleted");
-        Py_XDECREF(done);
-        return done ? 0 : -1;
-    }
+    Py_ssize_t dimensions = shape && PyTuple_CheckExact(shape) ? PyTuple_Size(shape) : -1;
+    return dimensions == 0 || (dimensions == 1 && PyLong_AsSsize_t(PyTuple_GetItem(shape, 0)) == count);
+}
+
+/* The bytes of an array or scalar of numpy that has the dtype and fits; NULL: the subclass decides. */
+static PyObject *bytes_of(const struct remote *remote, PyObject *value, Py_ssize_t count)
+{
+    PyObject *dtype = PyObject_GetAttrString(value, "dtype");
+    PyObject *shape = dtype == remote->dtype ? PyObject_GetAttrString(value, "shape") : NULL;
+    PyObject *bytes = fits(shape, count) ? PyObject_CallMethod(value, "tobytes", NULL) : NULL;
+    Py_XDECREF(dtype);
+    Py_XDECREF(shape);
+    PyErr_Clear();
+    if (bytes && PyBytes_CheckExact(bytes) &&
+        (PyBytes_Size(bytes) == remote->bytes || PyBytes_Size(bytes) == count * remote->bytes))
+        return bytes;
+    Py_XDECREF(bytes);
+    return NULL;
+}
+
+static void put_bits(const struct remote *remote, char *dest, uint64_t bits)
+{
     if (remote->bytes == 8)
         shmem_ctx_uint64_p(remote->ctx, (uint64_t *)dest, bits, remote->pe);
     else if (remote->bytes == 4)
@@ -217,7 +264,63 @@ static int remote_put(PyObject *self, PyObject *key, PyObject *value)
         shmem_ctx_uint16_p(remote->ctx, (uint16_t *)dest, (uint16_t)bits, remote->pe);
     else
         shmem_ctx_uint8_p(remote->ctx, (uint8_t *)dest, (uint8_t)bits, remote->pe);
-    return 0;
+}
+
+/* False: the subclass decides. */
+static int put_element(const struct remote *remote, char *dest, PyObject *value)
+{
+    uint64_t bits = 0;
+    if (!bits_of(remote, value, &bits)) {
+        PyObject *bytes = bytes_of(remote, value, 1);
+        if (!bytes)
+            return 0;
+        memcpy(&bits, PyBytes_AsString(bytes), (size_t)remote->bytes);
+        Py_DECREF(bytes);
+    }
+    put_bits(remote, dest, bits);
+    return 1;
+}
+
+static int put_run(const struct remote *remote, char *dest, Py_ssize_t count, PyObject *value)
+{
+    char repeated[RUN_BYTES];
+    const char *source = repeated, *one = NULL;
+    uint64_t bits = 0;
+    PyObject *bytes = NULL;
+    if (bits_of(remote, value, &bits))
+        one = (const char *)&bits;
+    else if (!(bytes = bytes_of(remote, value, count)))
+        return 0;
+    else if (PyBytes_Size(bytes) == remote->bytes)
+        one = PyBytes_AsString(bytes);
+    else
+        source = PyBytes_AsString(bytes);
+    for (Py_ssize_t i = 0; one && i < count; i++)
+        memcpy(repeated + i * remote->bytes, one, (size_t)remote->bytes);
+    Py_BEGIN_ALLOW_THREADS;
+    shmem_ctx_putmem(remote->ctx, dest, source, (size_t)(count * remote->bytes), remote->pe);
+    Py_END_ALLOW_THREADS;
+    Py_XDECREF(bytes);
+    return 1;
+}
+
+static int remote_put(PyObject *self, PyObject *key, PyObject *value)
+{
+    struct remote *remote = (struct remote *)self;
+    Py_ssize_t count = 0;
+    if (!value) {
+        PyErr_SetString(PyExc_TypeError, "elements of an array cannot be deleted");
+        return -1;
+    }
+    char *dest = element(remote, key);
+    if (dest && put_element(remote, dest, value))
+        return 0;
+    dest = dest ? NULL : run(remote, key, &count);
+    if (dest && put_run(remote, dest, count, value))
+        return 0;
+    PyObject *done = PyObject_CallMethod(self, "_put", "OO", key, value);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
 }
 
 static uint64_t fetch_bits(const struct remote *remote, const char *source)
@@ -231,10 +334,28 @@ static uint64_t fetch_bits(const struct remote *remote, const char *source)
     return shmem_ctx_uint8_g(remote->ctx, (const uint8_t *)source, remote->pe);
 }
 
+/* A new array of numpy. */
+static PyObject *get_run(const struct remote *remote, const char *source, Py_ssize_t count)
+{
+    PyObject *memory = PyByteArray_FromStringAndSize(NULL, count * remote->bytes);
+    char *dest = memory ? PyByteArray_AsString(memory) : NULL;
+    if (!dest)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    shmem_ctx_getmem(remote->ctx, dest, source, (size_t)(count * remote->bytes), remote->pe);
+    Py_END_ALLOW_THREADS;
+    PyObject *found = PyObject_CallFunctionObjArgs(remote->from_buffer, memory, remote->dtype, NULL);
+    Py_DECREF(memory);
+    return found;
+}
+
 static PyObject *remote_get(PyObject *self, PyObject *key)
 {
     struct remote *remote = (struct remote *)self;
-    const char *source = element(remote, key);
+    Py_ssize_t count = 0;
+    const char *source = element(remote, key), *first = source ? NULL : run(remote, key, &count);
+    if (first)
+        return get_run(remote, first, count);
     if (!source)
         return PyObject_CallMethod(self, "_get", "(O)", key); /* "O" would spread a tuple */
     uint64_t bits = fetch_bits(remote, source);

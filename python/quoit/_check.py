@@ -136,6 +136,8 @@ def convert(value: Any, dtype: np.dtype) -> np.ndarray:
 
 def fit(value: np.ndarray, shape: tuple) -> np.ndarray:
     """`value` broadcast to the shape of a slice."""
+    if value.shape == shape:
+        return value
     while value.ndim > len(shape) and value.shape[0] == 1:
         value = value[0]
     try:

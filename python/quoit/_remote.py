@@ -41,7 +41,7 @@ class Remote(_core.Remote):
         dtype = layout.dtype
         is_simple = layout.ndim == 1 and dtype.kind in "iuf" and dtype.isnative and dtype.itemsize in (1, 2, 4, 8) and \
             not (dtype.kind == "f" and dtype.itemsize == 2)
-        super().__init__(block, context._token, dtype.type, address_of(layout), len(layout) if is_simple else -1,
+        super().__init__(block, context._token, dtype.type, dtype, np.frombuffer, address_of(layout), len(layout) if is_simple else -1,
                          layout.strides[0] if is_simple else 0, dtype.itemsize, dtype.kind, pe, context._alive())
         self._layout, self._context = layout, context
 

@@ -218,3 +218,39 @@ def test_numpy_functions_make_ordinary_arrays():
             assert quoit.is_symmetric(view) and type(view) is quoit.ndarray
         assert type(np.mean(a)) is np.float64 and np.mean(a) == data(ME, (4, 6)).mean()
         assert np.add(a, 1, out=a) is a
+
+
+@pytest.mark.parametrize("kind", SIMPLE)
+def test_short_runs(kind):
+    """Slices of one step, which the extension writes and reads itself as long as they are short, and those it leaves: of every
+    length around its limit, at both ends, from numbers, numpy's numbers and arrays, with the elements beside them unchanged."""
+    dtype = np.dtype(kind)
+    most = 4096 // dtype.itemsize
+    length = most + 40
+    with symmetric(data(ME, length, dtype)) as a, symmetric(np.zeros(2 * length, dtype)) as wide:
+        expected, there = data(RIGHT, length, dtype), a.on(RIGHT)
+        for start, stop in ((0, 1), (0, 16), (5, 5 + most), (5, 6 + most), (None, 0), (-16, None), (length, None), (None, None), (3, 1)):
+            same(there[start:stop], expected[start:stop])
+            assert type(there[start:stop]) is np.ndarray and there[start:stop].flags.writeable
+        quoit.barrier()
+        for number, (start, stop) in enumerate(((0, 16), (20, 20 + most), (7, 8 + most), (-9, None), (-length, 4))):
+            values = data(ME, len(expected[start:stop]), dtype, seed=number)
+            for value in (number + 3, values, dtype.type(number + 5), np.array(9, dtype), values[::-1], values.tolist(), values[:1],
+                          np.flip(values).newbyteorder("<") if dtype.itemsize > 1 else values, a[:len(values)] * 0 + dtype.type(2)):
+                there[start:stop] = value
+                expected[start:stop] = value
+                quoit.quiet()
+                same(there[...], expected)
+        there[4] = dtype.type(77)
+        there[-1] = np.array([78], dtype)
+        expected[4], expected[-1] = 77, 78
+        quoit.barrier()
+        same(there[...], expected)
+        gaps = wide[::2].on(RIGHT)
+        gaps[2:6] = dtype.type(3)
+        quoit.barrier()
+        assert wide.tolist() == [0] * 4 + [3, 0] * 4 + [0] * (2 * length - 12)
+        same(gaps[1:4], np.array([0, 3, 3], dtype))
+        refused(ValueError, r"value has shape \(2,\), but the slice has \(3,\)", there.__setitem__, slice(0, 3), np.zeros(2, dtype))
+        refused(ValueError, r"value has shape \(3, 1\)", there.__setitem__, slice(0, 3), np.zeros((3, 1), dtype))
+        refused(TypeError, "would lose|takes", there.__setitem__, slice(0, 3), np.ones(3, complex))
