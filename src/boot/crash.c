@@ -158,13 +158,13 @@ static void on_question(int signal_number, siginfo_t *info, void *context)
 {
     struct quoit_pe_shared *shared = atomic_load(&crash.shared);
     int error = errno;
+    (void)signal_number;
     if (shared && getpid() == crash.pid && atomic_load(&shared->is_asked)) {
         if (!pass_on(shared))
             answer(shared, info, context);
         for (;;)
             pause();
     }
-    (void)signal_number;
     errno = error;
 }
 
