@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "boot/agent.h"
+#include "boot/awaited.h"
 #include "boot/abstract.h"
 #include "boot/ended.h"
 #include "boot/exit.h"
@@ -31,13 +32,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define GRACE_NS      200000000u /* for the last output of the PEs that are ended */
-#define OBEY_NS       500000000u /* for END to reach them */
-#define TICK_MS       1000       /* between two checks of the records */
-#define SOON_MS       20
-#define PINGS         4 /* of the proxy, in the limit after which other hosts take it for lost */
-#define PATIENCE      2 /* so many limits it has for the answer */
-#define AWAITED_BYTES 320
+#define GRACE_NS 200000000u /* for the last output of the PEs that are ended */
+#define OBEY_NS  500000000u /* for END to reach them */
+#define TICK_MS  1000       /* between two checks of the records */
+#define SOON_MS  20
+#define PINGS    4 /* of the proxy, in the limit after which other hosts take it for lost */
+#define PATIENCE 2 /* so many limits it has for the answer */
 
 enum role { ROLE_UNKNOWN, ROLE_TALK, ROLE_WATCH };
 
@@ -694,59 +694,34 @@ static void find_missing(struct agent *agent)
 }
 
 /* Who is awaited until all go: PEs that have passed the fence and do not connect; the proxy, until it has its address;
- * PEs that do not become ready. pe: agent->count for the proxy. */
-struct awaited {
-    uint32_t pe;
-    pid_t process;
-    uint32_t count;
-    struct quoit_process facts;
-    struct quoit_await_view view;
-};
-
-static void add_awaited(struct awaited *awaited, uint32_t pe, pid_t process, uint64_t *busy_ns)
-{
-    struct quoit_process facts = {0};
-    if (process)
-        quoit_process_look(process, &facts);
-    quoit_await_add(&awaited->view, &facts, *busy_ns);
-    *busy_ns = facts.busy_ns;
-    if (awaited->count++ == 0 || (facts.state == 'T' && awaited->facts.state != 'T')) {
-        awaited->pe = pe;
-        awaited->process = process;
-        awaited->facts = facts;
-    }
-}
-
-static void gather_awaited(struct agent *agent, struct awaited *awaited_out)
+ * PEs that do not become ready. Their number is agent->count for the proxy. */
+static void gather_awaited(struct agent *agent, struct quoit_awaited *awaited_out)
 {
     bool waits_for_proxy = agent->has_layout && agent->proxy_fd >= 0 && agent->contacts_by_ns == 0;
-    *awaited_out = (struct awaited){.view.is_idle = true};
+    *awaited_out = (struct quoit_awaited){.view.is_idle = true};
     for (uint32_t pe = 0; pe < agent->count && !waits_for_proxy; pe++)
         if (agent->has_layout ? !agent->members[pe].is_ready : is_missing(agent, pe))
-            add_awaited(awaited_out, pe, agent->members[pe].process, &agent->members[pe].busy_ns);
+            quoit_awaited_add(awaited_out, pe, agent->members[pe].process, &agent->members[pe].busy_ns);
     if (waits_for_proxy)
-        add_awaited(awaited_out, agent->count, agent->proxy_pid, &agent->proxy_busy_ns);
+        quoit_awaited_add(awaited_out, agent->count, agent->proxy_pid, &agent->proxy_busy_ns);
 }
 
-static void describe_awaited(const struct agent *agent, const struct awaited *awaited, uint64_t now_ns,
-                             char text_out[AWAITED_BYTES])
+static void describe_awaited(const struct agent *agent, const struct quoit_awaited *awaited, uint64_t now_ns,
+                             char text_out[QUOIT_AWAITED_TEXT_BYTES])
 {
-    char who[160], process[32] = "";
-    if (awaited->pe < agent->count)
-        snprintf(who, sizeof who, "PE %u", pe_of(agent, awaited->pe));
+    char who[160];
+    if (awaited->number < agent->count)
+        snprintf(who, sizeof who, "PE %u", pe_of(agent, awaited->number));
     else
         snprintf(who, sizeof who, "the proxy of host %.100s", agent->hosts->list[agent->host_index].name);
-    if (awaited->process)
-        snprintf(process, sizeof process, " (process %d)", (int)awaited->process);
-    snprintf(text_out, AWAITED_BYTES, "%s%s in shmem_init, after %llu s", who, process,
-             (unsigned long long)((now_ns - agent->await.since_ns) / 1000000000u));
+    quoit_awaited_text(awaited, who, now_ns - agent->await.since_ns, text_out);
 }
 
 /* Only Quoit's own code runs between the fence and GO, so who does nothing there hangs. */
 static void look_at_awaited(struct agent *agent)
 {
-    char text[AWAITED_BYTES];
-    struct awaited awaited;
+    char text[QUOIT_AWAITED_TEXT_BYTES];
+    struct quoit_awaited awaited;
     uint64_t now_ns = quoit_clock_now_ns(), next_ns, limit_ns = agent->host.network.link_timeout_ns;
     uint64_t key = 1 + agent->hello_count + agent->ready_count + agent->contact_count + agent->has_layout +
                    (agent->contacts_by_ns != 0);
