@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -24,6 +23,7 @@
 #include "base/log.h"
 #include "base/step.h"
 #include "env/clock.h"
+#include "env/limits.h"
 
 #define PAGE_BYTES 4096u
 #define RESTART_NS 200000000u  /* from the end of a host, or a fork() that failed, to its restart */
@@ -471,16 +471,6 @@ static void keep(struct ring *ring, int listen_fd, int signal_fd)
     }
 }
 
-/* A share has three descriptors a host: the shares of a large ring are more than the usual soft limit. */
-static void raise_file_limit(void)
-{
-    struct rlimit files;
-    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
-        return;
-    files.rlim_cur = files.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &files);
-}
-
 int ring_keeper_run(const struct ring_plan *plan, int listen_fd, int start_fd)
 {
     sigset_t signals;
@@ -488,8 +478,8 @@ int ring_keeper_run(const struct ring_plan *plan, int listen_fd, int start_fd)
                         .driver = plan->is_joined ? quoit_port_driver_find("linux") : quoit_port_driver_at(0),
                         .listen_fd = listen_fd};
     prctl(PR_SET_NAME, "quoit-ring");
-    raise_file_limit();
-    signal(SIGCHLD, SIG_DFL); /* if the caller ignores it, the kernel would reap the hosts */
+    quoit_limits_raise_files(); /* a share has three descriptors a host, so those of a large ring are many */
+    signal(SIGCHLD, SIG_DFL);   /* if the caller ignores it, the kernel would reap the hosts */
     sigemptyset(&signals);
     sigaddset(&signals, SIGCHLD);
     sigaddset(&signals, SIGTERM);

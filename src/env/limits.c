@@ -202,3 +202,12 @@ uint32_t quoit_limits_core_count(void)
     }
     return (uint32_t)least;
 }
+
+void quoit_limits_raise_files(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return;
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+}

@@ -22,5 +22,7 @@ uint64_t quoit_limits_file_bytes(void);
 /* Processors that this process may use at once, at least 1: its affinity mask, reduced by the CPU quota of its groups.
  */
 uint32_t quoit_limits_core_count(void);
+/* Raises the limit of open files as far as this process may (ulimit -Hn): that of a shell is 1,024. */
+void quoit_limits_raise_files(void);
 
 #endif

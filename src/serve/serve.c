@@ -2,21 +2,11 @@
 #include "serve/serve.h"
 #include "boot/agent.h"
 #include "boot/proxy_process.h"
+#include "env/limits.h"
 #include "serve/host.h"
 
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
-
-/* A network of many hosts has many connections. */
-static void raise_file_limit(void)
-{
-    struct rlimit files;
-    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
-        return;
-    files.rlim_cur = files.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &files);
-}
 
 void quoit_serve_if_asked(int argc, char **argv)
 {
@@ -27,8 +17,8 @@ void quoit_serve_if_asked(int argc, char **argv)
     for (size_t i = 0; i < sizeof roles / sizeof roles[0] && argc == 2; i++) {
         if (strcmp(argv[1], roles[i].option) != 0)
             continue;
-        raise_file_limit();
-        _exit(roles[i]
-                  .serve()); /* threads that were joined may still be ending, which a leak check at exit cannot judge */
+        quoit_limits_raise_files(); /* a network of many hosts has many connections */
+        /* Threads that were joined may still be ending, which a leak check at exit cannot judge. */
+        _exit(roles[i].serve());
     }
 }

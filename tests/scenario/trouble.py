@@ -184,21 +184,13 @@ class Trouble(Ring):
 
     def strike(self, pid, kind, stopped_s, command):
         number = signal.SIGSTOP if kind.startswith("STOP") else getattr(signal, "SIG" + kind)
-        if not self.send(pid, number) or number != signal.SIGSTOP:
+        if not scenario.send(pid, number) or number != signal.SIGSTOP:
             return
         time.sleep(stopped_s)
         if kind == "STOP":
-            self.send(pid, signal.SIGCONT)
+            scenario.send(pid, signal.SIGCONT)
         else: # of a command that is stopped itself, or waits for one that is
-            self.send(command.pid, signal.SIGKILL if pid == command.pid else signal.SIGINT)
-
-    @staticmethod
-    def send(pid, number):
-        try:
-            os.kill(pid, number)
-        except ProcessLookupError:
-            return False
-        return True
+            scenario.send(command.pid, signal.SIGKILL if pid == command.pid else signal.SIGINT)
 
     def test_top_of_a_stopped_keeper(self):
         """It names the keeper and goes on with it."""
