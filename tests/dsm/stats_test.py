@@ -57,16 +57,16 @@ def main():
     expect(0 < wordwise * 10 < bytewise, f"{wordwise} runs of words, {bytewise} of bytes")
     program = (sys.argv[3], "--only", "many_locks", "--rounds", "40")
     shares = []
-    for _ in range(5):  # of which one must not be disturbed by other processes
-        both = run("json", program, DSM_LOCAL="off")
+    for _ in range(5):  # of which one must not be disturbed by other processes; the kernel's part of a fault is no lock
+        both = run("json", program, DSM_LOCAL="off", DSM_DETECT="async")
         shares.append(max(one["compute_ns"] / one["wall_ns"] for one in both))
         for one in both:  # 10 rounds of 1024 locks, 30 of 64, and some that the library takes
             expect(12160 <= one["locks"] < 13000, f"{one['locks']} locks")
             expect(11136 <= one["locks_retaken"] <= one["locks"] - 1024, f"{one['locks_retaken']} locks taken again")
             expect(one["locks_waited"] == 0, f"{one['locks_waited']} locks of one PE alone waited for")
-        if shares[-1] < 0.5:
+        if shares[-1] < 0.4:
             break
-    expect(shares[-1] < 0.5, f"a program that does nothing but lock computes for {shares} of its time")
+    expect(shares[-1] < 0.4, f"a program that does nothing but lock computes for {shares} of its time")
     print("PASSED")
 
 
