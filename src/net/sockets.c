@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "env/clock.h"
+#include "env/raw_call.h"
 #include "net/interfaces.h"
 
 #include <arpa/inet.h>
@@ -356,9 +357,9 @@ enum quoit_status quoit_sockets_send(struct quoit_sockets *sockets, uint32_t pee
     struct iovec parts[2] = {{(char *)&header + (sizeof header - head), head},
                              {(char *)(uintptr_t)message->source + payload_at, message->bytes - payload_at}};
     const struct msghdr what = {.msg_iov = head ? parts : parts + 1, .msg_iovlen = head ? 2 : 1};
-    ssize_t now = sendmsg(own->fd, &what, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (now < 0 && errno != EAGAIN && errno != EINTR) {
-        lose(sockets, own, strerror(errno));
+    ssize_t now = quoit_raw_sendmsg(own->fd, &what, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (now < 0 && now != -EAGAIN && now != -EINTR) {
+        lose(sockets, own, strerror((int)-now));
         return QUOIT_GONE;
     }
     message->sent_bytes += now > 0 ? (uint64_t)now : 0;
@@ -417,9 +418,9 @@ static uint64_t receive(struct quoit_sockets *sockets, struct connection *own, b
     struct iovec parts[2] = {{left ? sockets->config.memory + own->header.offset + own->come_bytes : NULL, left},
                              {own->held + own->held_to, HELD_BYTES - own->held_to}};
     struct msghdr what = {.msg_iov = left ? parts : parts + 1, .msg_iovlen = left ? 2 : 1};
-    ssize_t now = recvmsg(own->fd, &what, MSG_DONTWAIT);
-    if (now == 0 || (now < 0 && errno != EAGAIN && errno != EINTR)) {
-        lose(sockets, own, now == 0 ? "the other end has closed it" : strerror(errno));
+    ssize_t now = quoit_raw_recvmsg(own->fd, &what, MSG_DONTWAIT);
+    if (now == 0 || (now < 0 && now != -EAGAIN && now != -EINTR)) {
+        lose(sockets, own, now == 0 ? "the other end has closed it" : strerror((int)-now));
         return 0;
     }
     uint64_t come = now > 0 ? (uint64_t)now : 0, direct = come < left ? come : left;

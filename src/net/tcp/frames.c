@@ -12,6 +12,8 @@
 
 #include "net/tcp/tcp.h"
 
+#include "env/raw_call.h"
+
 #define PIECE_BYTES (128u << 10)
 #define BEGUN_BYTES (256u << 10) /* of frames that are chosen, which no message overtakes */
 #define TURN_BYTES  (1u << 20)   /* each way in one progress: the caller has heartbeats for others to send */
@@ -162,14 +164,14 @@ void quoit_tcp_send(struct tcp *tcp, struct connection *connection)
             return;
         }
         const struct msghdr what = {.msg_iov = parts, .msg_iovlen = make_parts(connection, parts)};
-        ssize_t now = sendmsg(connection->fd, &what, MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t now = quoit_raw_sendmsg(connection->fd, &what, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (now > 0) {
             all += (uint64_t)now;
             leave(tcp, connection, (uint64_t)now);
-        } else if (errno == EAGAIN) {
+        } else if (now == -EAGAIN) {
             quoit_tcp_want_room(tcp, connection, true);
             return;
-        } else if (errno != EINTR) {
+        } else if (now != -EINTR) {
             quoit_tcp_close(tcp, connection);
         }
     }
@@ -333,8 +335,8 @@ static uint64_t receive_some(struct tcp *tcp, struct connection *connection, boo
     struct iovec parts[2] = {{left ? connection->to + connection->come_bytes : NULL, left},
                              {connection->held + connection->held_to, HELD_BYTES - connection->held_to}};
     struct msghdr what = {.msg_iov = left ? parts : parts + 1, .msg_iovlen = left ? 2 : 1};
-    ssize_t now = recvmsg(connection->fd, &what, MSG_DONTWAIT);
-    if (now == 0 || (now < 0 && errno != EAGAIN && errno != EINTR)) {
+    ssize_t now = quoit_raw_recvmsg(connection->fd, &what, MSG_DONTWAIT);
+    if (now == 0 || (now < 0 && now != -EAGAIN && now != -EINTR)) {
         quoit_tcp_close(tcp, connection);
         return 0;
     }
