@@ -7,6 +7,7 @@
 #include <dsm.h>
 #include <errno.h>
 #include <shmem.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/assert.h"
@@ -321,4 +322,17 @@ bool quoit_dsm_heap_block(struct quoit_dsm *dsm, const char *address, struct quo
             return true;
     }
     return false;
+}
+
+void quoit_dsm_heap_name(struct quoit_dsm *dsm, const char *address, char *text, size_t bytes)
+{
+    struct quoit_dsm_block block;
+    if (quoit_dsm_offset_of(dsm, address) >= dsm->heap_bytes)
+        snprintf(text, bytes, "%p, in the variables marked DSM_SHARED, byte %zu", (const void *)address,
+                 (size_t)(address - dsm->globals));
+    else if (quoit_dsm_heap_block(dsm, address, &block))
+        snprintf(text, bytes, "%p, byte %zu of the block of %zu bytes at %p", (const void *)address,
+                 (size_t)(address - block.start), (size_t)block.bytes, (void *)block.start);
+    else
+        snprintf(text, bytes, "%p", (const void *)address);
 }

@@ -14,4 +14,7 @@ struct quoit_dsm_block {
  * here. Needs the library's lock; does not touch the program's view. */
 bool quoit_dsm_heap_block(struct quoit_dsm *dsm, const char *address, struct quoit_dsm_block *block_out);
 
+/* Where a shared address is, in a variable or in a block, for messages. Needs the lock as well. */
+void quoit_dsm_heap_name(struct quoit_dsm *dsm, const char *address, char *text, size_t bytes);
+
 #endif

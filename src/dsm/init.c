@@ -14,6 +14,8 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "dsm/barrier.h"
+#include "dsm/call_memory.h"
+#include "dsm/calls.h"
 #include "dsm/coherence.h"
 #include "dsm/detect.h"
 #include "dsm/globals.h"
@@ -30,7 +32,8 @@ struct quoit_dsm *quoit_dsm;
 /* The signal handlers before the library, and what the library initialized. */
 static struct {
     pthread_mutex_t lock;
-    struct sigaction segv, bus, trap;
+    struct sigaction segv, bus, trap, calls; /* calls: of SIGSYS */
+    struct quoit_dsm_call_range filtered[2];
     bool began_shmem, was_finalized, has_exit;
 } process = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -96,6 +99,8 @@ static void pass_on(int signal_number, siginfo_t *info, void *context)
     const struct sigaction *before = signal_number == SIGSEGV ? &process.segv : &process.bus;
     if (signal_number == SIGTRAP)
         before = &process.trap;
+    else if (signal_number == SIGSYS)
+        before = &process.calls;
     if (before->sa_flags & SA_SIGINFO)
         before->sa_sigaction(signal_number, info, context);
     else if (before->sa_handler == SIG_DFL || before->sa_handler == SIG_IGN)
@@ -136,6 +141,50 @@ static void on_trap(int signal_number, siginfo_t *info, void *context)
     else
         pass_on(signal_number, info, context);
     errno = saved_errno;
+}
+
+#ifdef __x86_64__
+/* A system call that the filter stopped; also after dsm_finalize, since a filter cannot be removed. */
+static void on_call(int signal_number, siginfo_t *info, void *context)
+{
+    int saved_errno = errno;
+    greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+    const uint64_t arguments[6] = {(uint64_t)registers[REG_RDI], (uint64_t)registers[REG_RSI],
+                                   (uint64_t)registers[REG_RDX], (uint64_t)registers[REG_R10],
+                                   (uint64_t)registers[REG_R8],  (uint64_t)registers[REG_R9]};
+    if (quoit_dsm_call_is_ours(info))
+        registers[REG_RAX] = quoit_dsm_call_serve(quoit_dsm, info->si_syscall, arguments);
+    else
+        pass_on(signal_number, info, context);
+    errno = saved_errno;
+}
+#endif
+
+/* sigaction by its other name: ThreadSanitizer replaces the first, and delays a handler that was registered by it. */
+int __sigaction(int number, const struct sigaction *action, struct sigaction *before);
+
+/* Lets system calls have buffers in shared memory. The handler comes first: a call that is stopped without one ends the
+ * process. */
+static void filter_calls(struct quoit_dsm *dsm)
+{
+    struct quoit_dsm_call_range ranges[2] = {{(uintptr_t)dsm->space, (uintptr_t)dsm->space + dsm->heap_bytes},
+                                             {(uintptr_t)dsm->globals, (uintptr_t)dsm->globals + dsm->globals_bytes}};
+    if (dsm->options.values[QUOIT_DSM_CALLS] != 0)
+        return;
+    bool could = false;
+#ifdef __x86_64__
+    struct sigaction ours = {.sa_sigaction = on_call, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART}, before;
+    sigemptyset(&ours.sa_mask);
+    __sigaction(SIGSYS, &ours, &before);
+    if (before.sa_sigaction != on_call)
+        process.calls = before;
+    could = quoit_dsm_call_filter_start(process.filtered, ranges);
+#endif
+    if (!quoit_dsm_space_all(dsm, could) && dsm->me == 0)
+        quoit_say(
+            "dsm: warning: on a host system calls with buffers in shared memory will fail with EFAULT where a page is "
+            "not accessible, since the kernel refuses a filter of system calls (seccomp). Give them private memory; "
+            "DSM_CALLS=off omits this line [Q0326]");
 }
 
 static void take_signals(struct quoit_dsm *dsm)
@@ -373,6 +422,7 @@ static void start(void)
     process.has_exit = true;
     dsm->started_ns = quoit_dsm_now_ns();
     quoit_dsm_globals_cover(dsm);
+    filter_calls(dsm);
     __atomic_store_n(&quoit_dsm, dsm, __ATOMIC_RELEASE);
     shmem_barrier_all();
     quoit_dsm_globals_fill(dsm);
@@ -399,6 +449,7 @@ struct quoit_dsm *quoit_dsm_running(const char *call)
 
 static void give_back(struct quoit_dsm *dsm)
 {
+    quoit_dsm_stand_in_stop(dsm);
     quoit_dsm_space_release(dsm);
     quoit_dsm_globals_restore(dsm);
     quoit_dsm_checkpoint_forget(dsm);

@@ -36,6 +36,9 @@
     X(PREFETCH, "DSM_PREFETCH", 64, 1, 512, NULL, "most pages that one fault fetches")                                 \
     X(LOCAL, "DSM_LOCAL", 0, 0, 1, "auto off",                                                                         \
       "whether PEs of one host reach each other's frames by loads and stores, or by puts and gets as others do")       \
+    X(CALLS, "DSM_CALLS", 0, 0, 1, "auto off",                                                                         \
+      "whether system calls may have buffers in shared memory, by a filter (seccomp) that programs started by a PE "   \
+      "inherit; off: such a call fails with EFAULT if a page is not accessible at that moment")                        \
     X(PARANOID, "DSM_PARANOID", 0, 0, 1, NULL, "1: every barrier compares each cached page with its home")             \
     X(RACES, "DSM_RACES", 0, 0, 2, "off writes reads",                                                                 \
       "report bytes that two PEs changed, or one changed and one read, without a synchronisation that orders them")    \

@@ -211,21 +211,6 @@ void quoit_dsm_races_end(struct quoit_dsm *dsm, uint64_t position)
 
 /* Comparing */
 
-/* Where a byte is: in a variable, or in a block of dsm_malloc. */
-static void name_address(struct quoit_dsm *dsm, uint64_t page, size_t at, char *text, size_t bytes)
-{
-    const char *address = quoit_dsm_page_address(dsm, page) + at;
-    struct quoit_dsm_block block;
-    if (quoit_dsm_offset_of(dsm, address) >= dsm->heap_bytes)
-        snprintf(text, bytes, "%p, in the variables marked DSM_SHARED, byte %zu", (const void *)address,
-                 (size_t)(address - dsm->globals));
-    else if (quoit_dsm_heap_block(dsm, address, &block))
-        snprintf(text, bytes, "%p, byte %zu of the block of %zu bytes at %p", (const void *)address,
-                 (size_t)(address - (char *)block.start), (size_t)block.bytes, block.start);
-    else
-        snprintf(text, bytes, "%p", (const void *)address);
-}
-
 static void report(struct quoit_dsm *dsm, uint64_t own, int pe, bool is_load, const struct body *theirs)
 {
     const struct quoit_dsm_races *races = dsm->races;
@@ -244,7 +229,7 @@ static void report(struct quoit_dsm *dsm, uint64_t own, int pe, bool is_load, co
     if (dsm->races->report_count++ >= REPORTS_MAX)
         return;
     char where[256];
-    name_address(dsm, head->page, first, where, sizeof where);
+    quoit_dsm_heap_name(dsm, quoit_dsm_page_address(dsm, head->page) + first, where, sizeof where);
     const char *more = count > 1 ? ", and others" : "";
     if (head->is_load || is_load)
         quoit_say(

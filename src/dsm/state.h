@@ -17,6 +17,7 @@
 
 #include <pthread.h>
 #include <shmem.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,6 +31,7 @@
 #define QUOIT_DSM_PES_MAX           1024
 #define QUOIT_DSM_NO_HOME           (-1)
 #define QUOIT_DSM_MARK_PAGES        64 /* pages of one word of marks */
+#define QUOIT_DSM_CALL_WORDS        8  /* of 64 system calls */
 
 /* What time is spent on; see stats.h. */
 enum quoit_dsm_span {
@@ -191,6 +193,9 @@ struct quoit_dsm {
     uint32_t window;       /* pages that it may open */
     uint32_t acquires;     /* so far, of which notices were applied */
     uint64_t arrived_page; /* came along with the answer of its directory under this lock; UINT64_MAX: none */
+
+    _Atomic(char *) spare; /* private memory of calls.c, while no call has it; that and the next change without lock */
+    _Atomic uint64_t failed_calls[QUOIT_DSM_CALL_WORDS]; /* that were reported, a bit each */
 
     struct quoit_dsm_service *service;
     struct quoit_dsm_syncs *syncs;
