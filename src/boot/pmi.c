@@ -131,8 +131,10 @@ static bool read_bytes(const struct quoit_exchange *exchange, char *to, size_t b
     return true;
 }
 
-/* Reads a line and no byte beyond it. */
-static enum quoit_status read_line(const struct quoit_exchange *exchange, char line_out[QUOIT_PMI_MESSAGE_BYTES])
+static const char was_closed[] = "was closed";
+
+/* Takes a line, and no byte beyond it. NULL, or what is wrong. */
+static const char *take_line(const struct quoit_exchange *exchange, char line_out[QUOIT_PMI_MESSAGE_BYTES])
 {
     size_t length = 0;
     for (;;) {
@@ -140,34 +142,51 @@ static enum quoit_status read_line(const struct quoit_exchange *exchange, char l
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return say_closed(exchange);
+            return was_closed;
         char *end = memchr(line_out + length, '\n', (size_t)n);
         size_t taken = end ? (size_t)(end - line_out) - length + 1 : (size_t)n;
         if (!read_bytes(exchange, line_out + length, taken))
-            return say_closed(exchange);
+            return was_closed;
         length += taken;
         line_out[end ? length - 1 : length] = '\0';
         if (end)
-            return QUOIT_OK;
+            return NULL;
         if (length == QUOIT_PMI_MESSAGE_BYTES - 1)
-            return say_broken(exchange, "sent a line without end", line_out);
+            return "sent a line without end";
     }
 }
 
-static enum quoit_status read_message(const struct quoit_exchange *exchange, char message_out[QUOIT_PMI_MESSAGE_BYTES])
+/* As take_line(), for a message with its length before it. */
+static const char *take_counted(const struct quoit_exchange *exchange, char message_out[QUOIT_PMI_MESSAGE_BYTES])
 {
-    if (exchange->version == 1)
-        return read_line(exchange, message_out);
     char digits[QUOIT_PMI_LENGTH_BYTES + 1] = "";
     if (!read_bytes(exchange, digits, QUOIT_PMI_LENGTH_BYTES))
-        return say_closed(exchange);
+        return was_closed;
+    memcpy(message_out, digits, sizeof digits);
     size_t length = quoit_pmi_length(digits);
     if (length == 0)
-        return say_broken(exchange, "sent no message", digits);
+        return "sent no message";
     if (!read_bytes(exchange, message_out, length))
-        return say_closed(exchange);
+        return was_closed;
     message_out[length] = '\0';
-    return QUOIT_OK;
+    return NULL;
+}
+
+static enum quoit_status report(const struct quoit_exchange *exchange, const char *wrong, const char *answer)
+{
+    if (!wrong)
+        return QUOIT_OK;
+    return wrong == was_closed ? say_closed(exchange) : say_broken(exchange, wrong, answer);
+}
+
+static enum quoit_status read_line(const struct quoit_exchange *exchange, char line_out[QUOIT_PMI_MESSAGE_BYTES])
+{
+    return report(exchange, take_line(exchange, line_out), line_out);
+}
+
+static const char *take_message(const struct quoit_exchange *exchange, char message_out[QUOIT_PMI_MESSAGE_BYTES])
+{
+    return exchange->version == 1 ? take_line(exchange, message_out) : take_counted(exchange, message_out);
 }
 
 /* Sends a request and receives the response, which must have the name `name` and the result 0. */
@@ -185,7 +204,7 @@ static enum quoit_status ask(const struct quoit_exchange *exchange, const char *
     va_end(args);
     if (!is_sent)
         return say_closed(exchange);
-    enum quoit_status status = read_message(exchange, answer_out);
+    enum quoit_status status = report(exchange, take_message(exchange, answer_out), answer_out);
     if (status != QUOIT_OK)
         return status;
     if (!quoit_pmi_is(answer_out, exchange->version, name))
@@ -396,9 +415,10 @@ static void close_it(struct quoit_exchange *exchange)
     if (exchange->is_closed || quoit_boot_mpi_was_used()) /* MPI_Finalize closes, which launchers accept once */
         return;
     tell(exchange, "%s", exchange->version == 2 ? "cmd=finalize;" : "cmd=finalize\n");
-    /* Wait for the acknowledgement, whatever it says; the launcher closes its end afterwards. */
-    if (is_connected(exchange) && recv(exchange->fd, answer, sizeof answer, 0) >= 0)
-        exchange->is_closed = true;
+    /* The acknowledgement is awaited whole, whatever it says: Hydra sends it in two pieces, and kills the job where the
+     * second finds the connection closed. */
+    if (is_connected(exchange))
+        take_message(exchange, answer);
     exchange->is_closed = true;
 }
 

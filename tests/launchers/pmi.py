@@ -6,6 +6,7 @@ at random instants."""
 import json
 import os
 import random
+import select
 import shutil
 import signal
 import subprocess
@@ -126,6 +127,21 @@ class Pmi(scenario.Case):
             begun.add(rank)
             return answer if is_first else None
         self.assert_greetings(3, self.launch(*[[scenario.program("launchers_begun")]] * 3, lie=lie))
+
+    def test_answers_in_pieces(self):
+        """As Hydra's proxy sends them; a PE that closes its connection before the last piece is killed with its job."""
+        for version in (1, 2):
+            closed = []
+
+            def lie(server, rank, request, answer):
+                for byte in answer[:-1]:
+                    server.answer(rank, bytes([byte]))
+                if request["cmd"] == "finalize" and select.select([server.connection(rank).sock], [], [], 0.3)[0]:
+                    closed.append(rank)
+                return answer[-1:]
+            with self.subTest(version=version):
+                self.assert_greetings(3, self.launch(*[[GREET]] * 3, version=version, lie=lie))
+                self.assertEqual(closed, [])
 
     def test_program_started_by_a_pe(self):
         """It has inherited the variables, but not the descriptor: it is a job of its own."""

@@ -67,11 +67,14 @@ class Server:
         except OSError:
             pass
 
+    def connection(self, rank):
+        """None once it is closed."""
+        connections = [key.data for key in self.selector.get_map().values() if key.data]
+        return next((connection for connection in connections if connection.rank == rank), None)
+
     def answer(self, rank, answer):
         """What lie() has held back."""
-        for key in list(self.selector.get_map().values()):
-            if key.data and key.data.rank == rank:
-                key.data.sock.sendall(answer)
+        self.connection(rank).sock.sendall(answer)
 
     def fence(self, connection, request):
         self.waiting.append((connection, request))
@@ -157,9 +160,8 @@ class Server:
                 self.take_1(connection, dict(pair.split("=", 1) for pair in line.decode().split()))
 
     def end_pe(self, rank):
-        for key in list(self.selector.get_map().values()):
-            if key.data and key.data.rank == rank:
-                self.drop(key.data)
+        if self.connection(rank):
+            self.drop(self.connection(rank))
 
     def step(self, seconds=0.02):
         for key, _ in self.selector.select(seconds):
