@@ -155,8 +155,10 @@ def pack(path, folder, name, is_taken=lambda below: True):
         for below in sorted(paths_below(folder)):
             if is_taken(below):
                 archive.add(os.path.join(folder, below), os.path.join(name, below), recursive=False, filter=of_nobody)
-    with open(path, "wb") as file, gzip.GzipFile("", "wb", 9, file, when) as packed:
+    whole = f"{path}.{os.getpid()}"  # another scripts/package may be writing, or reading, the file of the same name
+    with open(whole, "wb") as file, gzip.GzipFile("", "wb", 9, file, when) as packed:
         packed.write(content.getvalue())
+    os.replace(whole, path)
 
 
 def paths_below(folder):
