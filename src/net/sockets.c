@@ -20,8 +20,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define STRANGERS_MAX 8u /* that have connected and not shown a token yet */
-#define STRANGER_NS   1000000000u
+#define STRANGERS_MAX 8u          /* that have connected and not shown a token yet */
+#define STRANGER_NS   1000000000u /* after it they make room for others; one that is stopped meanwhile comes late */
 #define UNSENT_BYTES                                                                                                   \
     (64 << 10)            /* that the kernel keeps: of more its pages leave the cache before they are received         \
                            */
@@ -258,15 +258,15 @@ static struct connection *find_invited(struct quoit_sockets *sockets, const uint
     return NULL;
 }
 
-/* Returns whether the stranger is one no more. */
-static bool meet(struct quoit_sockets *sockets, struct stranger *stranger, uint64_t now_ns)
+/* Returns whether the stranger is one no more, as one is that is too late. */
+static bool meet(struct quoit_sockets *sockets, struct stranger *stranger, bool is_too_late)
 {
     ssize_t come = recv(stranger->fd, stranger->token + stranger->come_bytes,
                         sizeof stranger->token - stranger->come_bytes, MSG_DONTWAIT);
     bool waits = come < 0 && (errno == EAGAIN || errno == EINTR);
     if (come > 0)
         stranger->come_bytes += (uint32_t)come;
-    if ((come > 0 || waits) && stranger->come_bytes < sizeof stranger->token && now_ns < stranger->until_ns)
+    if ((come > 0 || waits) && stranger->come_bytes < sizeof stranger->token && !is_too_late)
         return false;
     struct connection *own =
         stranger->come_bytes == sizeof stranger->token ? find_invited(sockets, stranger->token) : NULL;
@@ -291,10 +291,11 @@ static void meet_strangers(struct quoit_sockets *sockets)
             break;
         sockets->strangers[sockets->stranger_count++] = (struct stranger){.fd = fd, .until_ns = now_ns + STRANGER_NS};
     }
+    bool is_full = sockets->stranger_count == STRANGERS_MAX;
     for (uint32_t i = 0; i < sockets->stranger_count;) {
         struct stranger stranger = sockets->strangers[i];
         sockets->strangers[i] = sockets->strangers[--sockets->stranger_count]; /* the last may close the listener */
-        if (meet(sockets, &stranger, now_ns))
+        if (meet(sockets, &stranger, is_full && now_ns >= stranger.until_ns))
             continue;
         sockets->strangers[sockets->stranger_count++] = sockets->strangers[i];
         sockets->strangers[i++] = stranger;

@@ -304,6 +304,23 @@ static void test_strangers_are_dropped(void **state)
     }
 }
 
+/* The other end connects, and shows its token long after: it is late, not gone. */
+static void test_a_token_that_comes_late(void **state)
+{
+    uint64_t until_ns = quoit_clock_now_ns() + 2500000000u;
+    (void)state;
+    const struct quoit_invitation invitation = invite(LOW, HIGH);
+    int fd = knock(&invitation);
+    while (quoit_clock_now_ns() < until_ns) {
+        look(LOW);
+        quoit_clock_sleep_ns(1000000);
+    }
+    assert_int_equal(send(fd, invitation.token, sizeof invitation.token, MSG_NOSIGNAL), sizeof invitation.token);
+    await_state(LOW, HIGH, QUOIT_SOCKET_OPEN);
+    close(fd);
+    await_state(LOW, HIGH, QUOIT_SOCKET_LOST);
+}
+
 static void test_an_invitation_that_leads_nowhere(void **state)
 {
     struct quoit_invitation invitation = invite(LOW, HIGH);
@@ -449,6 +466,7 @@ int main(void)
                                        ON_TWO(test_all_connections_are_looked_at),
                                        ON_TWO(test_of_two_invitations_the_lower_is_taken),
                                        ON_TWO(test_strangers_are_dropped),
+                                       ON_TWO(test_a_token_that_comes_late),
                                        ON_TWO(test_an_invitation_that_leads_nowhere),
                                        ON_TWO(test_what_no_end_would_send),
                                        ON_TWO(test_a_long_message_waits_for_the_other_end),

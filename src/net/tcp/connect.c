@@ -2,7 +2,11 @@
 /* Connections: who calls says hello with the secret of the end that it calls, and asks for nothing before it is let in.
  *
  * Two hosts may call each other at once. Then the call of the lower number is taken: the lower one hangs up on the
- * other, which drops its own call and answers. */
+ * other, which drops its own call and answers.
+ *
+ * Only a refused call shows that nobody is there: who is called was listening before its address was known. Any other
+ * call that ends without an answer is repeated, for as long as net.c waits for the host: the machine may be busy, a
+ * cable may be out, or the caller was held up before its hello and was taken for one who sends garbage. */
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -14,9 +18,12 @@
 #include "env/clock.h"
 #include "net/tcp/tcp.h"
 
-#define COMING_MAX   64u /* that have not said who they are */
-#define COMING_NS    2000000000u
-#define UNSENT_BYTES (128 << 10) /* that the kernel keeps: no message overtakes them, however slow the cable is */
+#define COMING_MAX      64u         /* that have not said who they are, beside one for each peer */
+#define COMING_NS       2000000000u /* for that, */
+#define COMING_FULL_NS  100000000u  /* or if there are more than so many */
+#define AGAIN_NS        1000000u    /* before the second call, and twice as long before each further one, */
+#define AGAIN_SHIFT_MAX 8u          /* so often */
+#define UNSENT_BYTES    (128 << 10) /* that the kernel keeps: no message overtakes them, however slow the cable is */
 
 static void watch(struct tcp *tcp, struct connection *connection, uint32_t events)
 {
@@ -109,6 +116,37 @@ enum quoit_status quoit_tcp_listen(struct tcp *tcp, const struct sockaddr_storag
 
 /* Calling */
 
+void quoit_tcp_call_later(struct tcp *tcp, uint32_t host)
+{
+    struct peer *peer = &tcp->peers[host];
+    uint32_t shift = peer->call_count < AGAIN_SHIFT_MAX ? peer->call_count : AGAIN_SHIFT_MAX;
+    tcp->again_count += peer->call_at_ns == 0;
+    peer->call_at_ns = quoit_clock_now_ns() + ((uint64_t)AGAIN_NS << shift);
+    peer->call_count++;
+}
+
+static void call_no_more(struct tcp *tcp, struct peer *peer)
+{
+    tcp->again_count -= peer->call_at_ns != 0;
+    peer->call_at_ns = 0;
+}
+
+static void call_again(struct tcp *tcp, uint64_t now_ns)
+{
+    for (uint32_t host = 0; host < tcp->host_count && tcp->again_count > 0; host++) {
+        struct peer *peer = &tcp->peers[host];
+        if (peer->call_at_ns == 0 || (now_ns < peer->call_at_ns && !peer->is_failed))
+            continue;
+        call_no_more(tcp, peer);
+        if (peer->is_failed || quoit_tcp_join(tcp, host))
+            continue;
+        if (errno == ECONNREFUSED)
+            quoit_tcp_break(tcp, host);
+        else
+            quoit_tcp_call_later(tcp, host);
+    }
+}
+
 bool quoit_tcp_join(struct tcp *tcp, uint32_t host)
 {
     struct peer *peer = &tcp->peers[host];
@@ -122,7 +160,9 @@ bool quoit_tcp_join(struct tcp *tcp, uint32_t host)
     const struct sockaddr *there = (const struct sockaddr *)&peer->address;
     if (connect(fd, there, quoit_address_bytes(&peer->address)) == 0 || errno == EINPROGRESS)
         return true;
+    int error = errno;
     hang_up(tcp, connection);
+    errno = error;
     return false;
 }
 
@@ -131,28 +171,30 @@ static bool say_hello(struct tcp *tcp, struct connection *connection)
     struct hello hello = {.host = tcp->host, .version = QUOIT_NET_DRIVER_VERSION};
     memcpy(hello.secret, tcp->peers[connection->host].secret, sizeof hello.secret);
     ssize_t sent = send(connection->fd, &hello, sizeof hello, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent < 0 && (errno == EAGAIN || errno == EINTR))
-        return true;
+    if (sent < 0)
+        return errno == EAGAIN || errno == EINTR;
     connection->come_bytes = 1; /* it is said */
     watch(tcp, connection, EPOLLIN);
     return sent == (ssize_t)sizeof hello;
 }
 
-/* The lower one of two that call each other hangs up, and its own call is on the way: a call of this end that ends
- * without a word is no loss then. */
-static void end_call(struct tcp *tcp, struct connection *connection)
+/* With the error of the last call of the kernel for it; 0: the other end hung up. */
+static void end_call(struct tcp *tcp, struct connection *connection, int error)
 {
-    if (connection->host < tcp->host && !tcp->is_guest && connection->come_bytes != 0)
-        hang_up(tcp, connection);
-    else
+    uint32_t host = connection->host;
+    if (error == ECONNREFUSED) {
         quoit_tcp_close(tcp, connection);
+        return;
+    }
+    hang_up(tcp, connection);
+    quoit_tcp_call_later(tcp, host);
 }
 
 static void go_on_calling(struct tcp *tcp, struct connection *connection)
 {
     char word;
     if (connection->come_bytes == 0 && !say_hello(tcp, connection)) {
-        quoit_tcp_close(tcp, connection);
+        end_call(tcp, connection, errno);
         return;
     }
     if (connection->come_bytes == 0)
@@ -161,11 +203,12 @@ static void go_on_calling(struct tcp *tcp, struct connection *connection)
     if (come < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (come != 1 || word != WELCOME) {
-        end_call(tcp, connection);
+        end_call(tcp, connection, come < 0 ? errno : 0);
         return;
     }
     connection->come_bytes = 0;
     connection->state = OPEN;
+    tcp->peers[connection->host].call_count = 0;
     tcp->done_count++;
     quoit_tcp_send(tcp, connection);
 }
@@ -210,6 +253,7 @@ static bool let_in(struct tcp *tcp, struct connection *connection, uint32_t host
     if (peer->connection)
         hang_up(tcp, peer->connection);
     peer->connection = connection;
+    call_no_more(tcp, peer);
     quoit_tcp_send(tcp, connection);
     return true;
 }
@@ -231,9 +275,24 @@ static void listen_to(struct tcp *tcp, struct connection *connection, uint64_t n
         hang_up(tcp, connection);
 }
 
+/* Those who send garbage, or nothing, take turns, so that the hosts among those who wait have theirs. False: none has
+ * had its time. */
+static bool make_room(struct tcp *tcp, uint64_t now_ns)
+{
+    struct connection *oldest = NULL;
+    if (tcp->coming_count < COMING_MAX + tcp->peer_count)
+        return true;
+    for (struct connection *connection = tcp->connections; connection; connection = connection->next)
+        oldest = connection->state == COMING ? connection : oldest;
+    if (!oldest || oldest->until_ns - now_ns > COMING_NS - COMING_FULL_NS)
+        return false;
+    hang_up(tcp, oldest);
+    return true;
+}
+
 static void accept_all(struct tcp *tcp, uint64_t now_ns)
 {
-    while (tcp->coming_count < COMING_MAX) {
+    while (make_room(tcp, now_ns)) {
         int fd = accept4(tcp->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         struct connection *connection = fd < 0 ? NULL : new_connection(tcp, fd, COMING, 0);
         if (!connection)
@@ -246,14 +305,16 @@ static void accept_all(struct tcp *tcp, uint64_t now_ns)
 void quoit_tcp_meet(struct tcp *tcp)
 {
     uint64_t now_ns = quoit_clock_now_ns();
-    if (tcp->listener >= 0)
-        accept_all(tcp, now_ns);
+    if (tcp->again_count > 0)
+        call_again(tcp, now_ns);
     for (struct connection *connection = tcp->connections; connection; connection = connection->next) {
         if (connection->state == COMING)
             listen_to(tcp, connection, now_ns);
         else if (connection->state == CONNECTING)
             go_on_calling(tcp, connection);
     }
+    if (tcp->listener >= 0)
+        accept_all(tcp, now_ns);
 }
 
 bool quoit_tcp_take_guest(struct tcp *tcp, uint32_t host)

@@ -207,7 +207,12 @@ static enum quoit_status connect_host(struct quoit_net_end *end, uint32_t host, 
         return quoit_tcp_take_guest(tcp, host) ? QUOIT_OK : QUOIT_INVALID;
     if (!quoit_address_read(&wire.address, &tcp->address, &peer->address))
         return QUOIT_INVALID;
-    return quoit_tcp_join(tcp, host) ? QUOIT_OK : QUOIT_INVALID;
+    if (quoit_tcp_join(tcp, host))
+        return QUOIT_OK;
+    if (errno != ECONNREFUSED)
+        return QUOIT_INVALID;
+    quoit_tcp_call_later(tcp, host); /* it has ended, as progress reports */
+    return QUOIT_OK;
 }
 
 /* Memory */
@@ -344,7 +349,7 @@ static void attend(struct tcp *tcp)
 {
     struct epoll_event events[EVENTS_MAX];
     int count = epoll_wait(tcp->events_fd, events, EVENTS_MAX, 0);
-    bool meets = tcp->coming_count > 0; /* some may say nothing for ever */
+    bool meets = tcp->coming_count > 0 || tcp->again_count > 0; /* some may say nothing for ever */
     for (int i = 0; i < count; i++) {
         struct connection *connection = events[i].data.ptr;
         meets |= !connection || connection->state != OPEN;

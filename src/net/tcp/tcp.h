@@ -133,6 +133,8 @@ struct peer {
     struct connection *coming;     /* of a guest that was not taken yet */
     bool is_failed;
     uint32_t send_count;
+    uint32_t call_count; /* in vain, one after the other */
+    uint64_t call_at_ns; /* when to call again; 0: not */
     struct sockaddr_storage address;
     uint8_t secret[SECRET_BYTES]; /* of that end */
     struct op_list messages;      /* that have not left */
@@ -164,6 +166,7 @@ struct tcp {
     struct connection *connections;
     uint32_t connection_count;
     uint32_t coming_count;
+    uint32_t again_count; /* peers that are to be called again */
     uint64_t accepted_count;
     struct op *ops; /* transfers, then sends */
     struct op *free_transfers;
@@ -218,8 +221,10 @@ static inline void quoit_tcp_break(struct tcp *tcp, uint32_t host)
 
 /* Listens at the address; UNSUPPORTED: it cannot. */
 enum quoit_status quoit_tcp_listen(struct tcp *tcp, const struct sockaddr_storage *address);
-/* Begins to connect, if no connection is there. False: that cannot be. */
+/* Begins to connect, if no connection is there. False, with errno: that cannot be. */
 bool quoit_tcp_join(struct tcp *tcp, uint32_t host);
+/* A later progress does so. */
+void quoit_tcp_call_later(struct tcp *tcp, uint32_t host);
 /* The guest's connection is that of its number. False: it has none. */
 bool quoit_tcp_take_guest(struct tcp *tcp, uint32_t host);
 /* Lets in who has come, and goes on with what connects. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: what net_test.c, which knows no driver, cannot ask of this one: who is let in, what a peer may not send, frames
- * that come in pieces, and two ends that call each other. Method: the ends of two hosts in this process, over the
- * loopback device, between pages that may not be accessed; where it says so the test itself is host 1, with a socket
- * and bytes of its own. */
+ * that come in pieces, two ends that call each other, calls that nobody answers at once. Method: the ends of two hosts
+ * in this process, over the loopback device, between pages that may not be accessed; where it says so the test itself
+ * is host 1, with a socket and bytes of its own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/digest.h"
 #include "base/prng.h"
 #include "env/clock.h"
 #include "net/tcp/tcp.h"
@@ -491,6 +492,59 @@ static void test_two_that_call_each_other(void **state)
     }
 }
 
+/* The test is host 1, whose machine takes calls: it hangs up on some, and answers the last one. */
+static void test_a_call_that_is_repeated(void **state)
+{
+    struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t bytes = sizeof here;
+    struct wire_address wire = {.secret = "the secret of 1"};
+    struct quoit_net_address address = {.bytes = sizeof wire};
+    struct side side;
+    (void)state;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(listener, (const struct sockaddr *)&here, sizeof here), 0);
+    assert_int_equal(listen(listener, 8), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&here, &bytes), 0);
+    struct sockaddr_storage there = {0};
+    memcpy(&there, &here, sizeof here);
+    wire.address = quoit_address_tell(&there);
+    wire.digest = quoit_digest((const char *)&wire + sizeof wire.digest, sizeof wire - sizeof wire.digest);
+    memcpy(address.data, &wire, sizeof wire);
+    open_side(&side, 2);
+    assert_int_equal(driver->connect(side.end, 1, &address), QUOIT_OK);
+    memcpy(driver->send_buffer(side.end), "for 1", 6);
+    assert_int_equal(driver->send(side.end, 1, driver->send_buffer(side.end), 6), QUOIT_OK);
+    for (uint32_t calls = 0; calls < 4; calls++) {
+        struct hello hello;
+        struct frame frame;
+        char word = WELCOME, message[8] = "";
+        until(has_something(listener), &side, NULL);
+        int fd = accept(listener, NULL, NULL);
+        assert_true(fd >= 0);
+        if (calls > 0) { /* else before its hello */
+            receive_whole(&side, fd, &hello, sizeof hello);
+            assert_memory_equal(hello.secret, wire.secret, sizeof hello.secret);
+            assert_int_equal(hello.host, 2);
+        }
+        if (calls == 3) {
+            assert_int_equal(send(fd, &word, 1, MSG_NOSIGNAL), 1);
+            receive_whole(&side, fd, &frame, sizeof frame);
+            assert_int_equal(frame.bytes, 6);
+            receive_whole(&side, fd, message, 6);
+            assert_string_equal(message, "for 1");
+        }
+        assert_int_equal(side.broken_mask, 0);
+        close(fd);
+    }
+    until(side.broken_mask == 1u << 1, &side, NULL); /* an open connection is not opened again */
+    close_side(&side);
+    open_side(&side, 2);
+    close(listener);
+    assert_int_equal(driver->connect(side.end, 1, &address), QUOIT_OK);
+    until(side.broken_mask == 1u << 1, &side, NULL); /* refused: nobody is there */
+    close_side(&side);
+}
+
 /* A get that is abandoned while half of it is there: nothing is written any more, and it is told once. */
 static void test_a_get_that_is_abandoned(void **state)
 {
@@ -762,6 +816,7 @@ int main(void)
         cmocka_unit_test(test_a_put_in_pieces),
         cmocka_unit_test(test_pieces),
         cmocka_unit_test(test_two_that_call_each_other),
+        cmocka_unit_test(test_a_call_that_is_repeated),
         cmocka_unit_test(test_a_get_that_is_abandoned),
         cmocka_unit_test(test_a_message_overtakes_a_put),
         cmocka_unit_test(test_sleep_until_there_is_room),
