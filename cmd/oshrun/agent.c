@@ -16,6 +16,7 @@
 #include "network.h"
 #include "report.h"
 #include "service.h"
+#include "silence.h"
 #include "spawn.h"
 #include "stuck.h"
 #include "top.h"
@@ -89,6 +90,8 @@ static void take_signal(struct job *job, uint32_t whom, int number)
         return;
     if (whom == TALK_TO_PROXY)
         hosts_kill_proxy(job, job->own_host);
+    else if (whom == TALK_TO_LOST_PROXY)
+        hosts_dismiss_proxy(job, job->own_host);
     else if (whom == TALK_TO_PROGRAMS)
         end_signal_programs(job, number);
     else if (whom == TALK_TO_OTHERS)
@@ -160,6 +163,13 @@ static void take_own(struct job *job, const struct talk_frame *frame, const void
     case TALK_LOOK:
         awaited_answer(job);
         break;
+    case TALK_ASK_PROXY:
+        silence_answer(job);
+        break;
+    case TALK_PROXY_STOPPED:
+        if (job->network && frame->pe < job->plan->host_count)
+            network_note_sign(job, frame->pe);
+        break;
     case TALK_SURVEY:
         top_answer(job, bytes, frame->bytes);
         break;
@@ -224,7 +234,7 @@ bool agent_open(struct job *job, const struct agent_start *start)
                               .on_lost = lose_oshrun,
                               .owner = job,
                               .host = job->own_host,
-                              .limit_ns = plan_number(job->plan, QUOIT_OPT_LINK_LIMIT),
+                              .limit_ns = plan_number(job->plan, QUOIT_OPT_NETWORK_LIMIT),
                               .start_limit_ns = UINT64_MAX};
     job->output.forward = forward;
     job->output.forward_arg = job;
@@ -249,6 +259,7 @@ static void read_words(struct job *job)
 uint64_t agent_step(struct job *job, uint64_t now_ns)
 {
     read_words(job);
+    job->talk.alive_ns = silence_sign_ns(job, HOST_NONE, now_ns);
     uint64_t below_ns = tree_step(job, now_ns), own_ns = talk_step(&job->talk, now_ns);
     return below_ns < own_ns ? below_ns : own_ns;
 }

@@ -13,6 +13,7 @@
 #include "input.h"
 #include "reap.h"
 #include "service.h"
+#include "silence.h"
 #include "spawn.h"
 #include "stuck.h"
 #include "top.h"
@@ -168,6 +169,13 @@ static void take_frame(struct talk *talk, const struct talk_frame *frame, const 
     case TALK_STILL_SEEN:
         stuck_take(host, bytes, frame->bytes);
         break;
+    case TALK_SILENT:
+        host->is_agent_silent = number > 0;
+        host->agent_heard_ns = loop_now_ns(&job->loop) - (uint64_t)number * 1000000u;
+        break;
+    case TALK_PROXY_STOPPED:
+        silence_take(host);
+        break;
     case TALK_LOST:
         take_loss(host, frame, bytes);
         break;
@@ -222,7 +230,7 @@ static void pay(struct job *job, struct host *host)
 }
 
 /* An agent that runs ends soon after its kill. One that is stopped would be waited for until it is lost, after
- * --link-limit. */
+ * --network-limit. */
 static void drop_unstopped(struct job *job, uint64_t now_ns)
 {
     if (job->end.phase == ENDING_KILLED && job->end.reason == END_NORMAL && !hosts_are_gone(job) &&

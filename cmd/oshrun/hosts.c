@@ -265,19 +265,35 @@ void hosts_kill_proxy(struct job *job, uint32_t host)
         kill(job->hosts[host].proxy_pid, SIGKILL);
 }
 
+void hosts_dismiss_proxy(struct job *job, uint32_t host_index)
+{
+    const int32_t number = SIGKILL;
+    struct host *host = &job->hosts[host_index];
+    struct quoit_proxy_message dismissed = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_DISMISSED};
+    struct quoit_process process;
+    if (job->role == ROLE_HEAD)
+        hosts_say(job, host_index, TALK_SIGNAL, TALK_TO_LOST_PROXY, &number, sizeof number);
+    if (!host->proxy_pid || !quoit_process_look(host->proxy_pid, &process) || process.is_exiting)
+        return;
+    kill(host->proxy_pid, SIGKILL);
+    if (job->role == ROLE_AGENT)
+        talk_say(&job->talk, TALK_PROXY, host_index, &dismissed, sizeof dismissed);
+    hosts_take_message(host, &dismissed);
+}
+
 static void lose_host(struct host *host, const struct quoit_proxy_message *message)
 {
     struct job *job = host->job;
     uint32_t index = message->body.lost.host;
     if (job->proxies_stop_ns || index >= job->plan->host_count)
         return;
-    /* It hangs, if it has not died: its end is what ends the job, and names it. */
+    /* Its end is what ends the job, and names it. */
     struct host *lost = &job->hosts[index];
     if (lost->missed_by == HOST_NONE) {
         lost->missed_by = host->index;
         lost->is_silent = message->body.lost.is_silent != 0;
     }
-    hosts_kill_proxy(job, index);
+    hosts_dismiss_proxy(job, index);
 }
 
 static void send_to_proxy(const struct host *host, const struct quoit_proxy_message *message, const int *fds,
@@ -306,13 +322,26 @@ static void take_contact(struct host *host, const struct quoit_proxy_message *me
         hosts_send_contacts(host->job);
 }
 
+/* What the proxy of a host finds of the others. */
+static void note_silence(const struct host *host, const struct quoit_proxy_message *message)
+{
+    struct job *job = host->job;
+    if (message->kind == QUOIT_PROXY_READY)
+        job->has_findings = network_is_used(job);
+    else if (message->kind == QUOIT_PROXY_SILENCE)
+        quoit_silences_take(&job->silences, host->index, &message->body.word.is.silence, loop_now_ns(&job->loop));
+}
+
 void hosts_take_message(struct host *host, const struct quoit_proxy_message *message)
 {
     struct job *job = host->job;
+    note_silence(host, message);
     uint32_t host_count = job->plan->host_count;
     const uint32_t *dead = message->body.dead_links;
     if (message->kind == QUOIT_PROXY_READY) {
         host->stage = PROXY_SERVES;
+    } else if (message->kind == QUOIT_PROXY_DISMISSED) {
+        host->is_dismissed = true;
     } else if (message->kind == QUOIT_PROXY_FAILED) {
         host->proxy_failure = (uint32_t)message->body.status;
     } else if (message->kind == QUOIT_PROXY_CONTACT) {
@@ -355,12 +384,15 @@ static void proxy_ready(struct watch *watch, uint32_t events)
     ssize_t n = recv(watch->fd, &message, sizeof message, MSG_DONTWAIT);
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
-    if (n != (ssize_t)sizeof message || message.magic != QUOIT_BOOT_MAGIC)
+    if (n != (ssize_t)sizeof message || message.magic != QUOIT_BOOT_MAGIC) {
         lose_proxy(host);
-    else if (job->role == ROLE_AGENT)
-        talk_say(&job->talk, TALK_PROXY, host->index, &message, sizeof message);
-    else
+    } else if (job->role == ROLE_AGENT) {
+        note_silence(host, &message);
+        if (message.kind != QUOIT_PROXY_SILENCE) /* which silence.h reports */
+            talk_say(&job->talk, TALK_PROXY, host->index, &message, sizeof message);
+    } else {
         hosts_take_message(host, &message);
+    }
 }
 
 void hosts_drain_proxy(struct host *host)
@@ -427,6 +459,7 @@ static bool begin_proxy(const struct job *job, struct host *host)
     start.body.start.link_timeout_ns =
         is_one_machine(job) ? NO_LIMIT_NS : plan_number(job->plan, QUOIT_OPT_LINK_TIMEOUT);
     start.body.start.link_limit_ns = plan_number(job->plan, QUOIT_OPT_LINK_LIMIT);
+    start.body.start.network_limit_ns = plan_number(job->plan, QUOIT_OPT_NETWORK_LIMIT);
     start.body.start.starter = (int32_t)getpid();
     start.body.start.is_of_oshrun = 1;
     start.body.start.dma_bytes = plan_number(job->plan, QUOIT_OPT_DMA_BYTES);

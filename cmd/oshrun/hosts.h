@@ -69,6 +69,8 @@ uint64_t hosts_default_heap(const struct job *job, uint64_t data_bytes);
 void hosts_drain_proxy(struct host *host);
 /* Kills the proxy of a host. */
 void hosts_kill_proxy(struct job *job, uint32_t host);
+/* Ends the proxy of a host, which another one has lost, unless it has ended by itself. */
+void hosts_dismiss_proxy(struct job *job, uint32_t host);
 
 /* NULL before the layout. On the head it is a copy, as of the last RECORDS. */
 struct quoit_pe_shared *hosts_pe_shared(const struct job *job, uint32_t pe);

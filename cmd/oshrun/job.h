@@ -7,6 +7,7 @@
  *   job.h     the state
  *   network   how hosts find each other that a network joins
  *   hosts     the memories, links and proxies of the hosts
+ *   silence   hosts and agents that give no sign
  *   end       the decision to end the job, and its reason; signals to the PEs
  *   suspend   the job is stopped, or goes on
  *   service   messages of PEs on their boot sockets
@@ -36,6 +37,7 @@
 #include "boot/abstract.h"
 #include "env/await.h"
 #include "boot/protocol.h"
+#include "boot/silence.h"
 #include "boot/still.h"
 #include "boot/wish.h"
 #include "guard.h"
@@ -124,12 +126,16 @@ struct host {
     bool is_cut_off;
     uint32_t missed_by;            /* whose proxy has lost this one's; HOST_NONE */
     bool is_silent;                /* which it did not hear any more; else the connection broke */
+    bool is_dismissed;             /* its proxy, which lived still, was ended for that */
     struct quoit_port *fault_port; /* of the link to its right neighbour, for --fault; NULL before */
     /* Where it is below this process in the tree of agents: */
-    uint32_t via;     /* the host, next below, whose agent leads to it; HOST_NOT_BELOW: it is not below */
-    struct talk talk; /* of a host next below: with its agent */
-    pid_t rsh_pid;    /* and the remote shell; 0: ended */
-    bool is_gone;     /* its agent has ended or was lost */
+    uint32_t via;             /* the host, next below, whose agent leads to it; HOST_NOT_BELOW: it is not below */
+    struct talk talk;         /* of a host next below: with its agent */
+    pid_t rsh_pid;            /* and the remote shell; 0: ended */
+    bool is_gone;             /* its agent has ended or was lost */
+    bool is_agent_silent;     /* of the head, and of an agent as it has reported */
+    uint8_t reported_silence; /* of an agent: what its proxy finds of this host, as it has reported */
+    uint64_t agent_heard_ns;  /* when, while it is silent */
     /* Of the head: */
     bool has_answered;
     char problem[TALK_PROBLEM_BYTES]; /* why it is gone; */
@@ -245,6 +251,9 @@ struct job {
     struct fault_run *faults; /* [plan->fault_count]; NULL before the first PE runs */
     struct fault_log fault_log;
     struct stillness stillness;
+    struct quoit_silences silences; /* as the proxies find; of an agent, as its own does */
+    uint64_t asked_ns;              /* when silent proxies were last looked at */
+    bool has_findings; /* a proxy is ready, over a network: a host of which none reports silence is there */
     struct quoit_await await;
     char await_text[AWAITED_TEXT_BYTES];
     uint32_t dead_links[2];  /* for END_CUT_OFF */

@@ -34,6 +34,7 @@
 #include "reap.h"
 #include "report.h"
 #include "service.h"
+#include "silence.h"
 #include "spawn.h"
 #include "stats.h"
 #include "stuck.h"
@@ -210,6 +211,8 @@ static bool open_job(struct job *job, const struct plan *plan, char **environmen
     job->environment = environment;
     job->pes = calloc(plan->pe_count, sizeof *job->pes);
     job->hosts = calloc(plan->host_count, sizeof *job->hosts);
+    if (quoit_silences_open(&job->silences, plan->host_count) != QUOIT_OK)
+        return false;
     make_config(job);
     make_links(job);
     if (job->role == ROLE_AGENT)
@@ -272,6 +275,7 @@ static void run(struct job *job)
             service_step(job);
         suspend_step(job);
         uint64_t talk_ns = talk_to_others(job, now_ns);
+        uint64_t silence_ns = silence_step(job, now_ns);
         uint64_t output_ns = output_step(&job->output, now_ns);
         uint64_t end_ns = end_step(job, now_ns);
         uint64_t fault_ns = inject_step(job, now_ns);
@@ -284,6 +288,8 @@ static void run(struct job *job)
             end_ns = awaited_ns;
         if (talk_ns < end_ns)
             end_ns = talk_ns;
+        if (silence_ns < end_ns)
+            end_ns = silence_ns;
         if (fault_ns < end_ns)
             end_ns = fault_ns;
         if (trace_ns < end_ns)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "env/clock.h"
 
 struct network_board {
     uint64_t tag;
@@ -28,18 +29,13 @@ bool network_is_alone(const struct job *job)
     return network_is_used(job) && job->config.ring_starts == 0;
 }
 
-static size_t board_bytes(const struct job *job)
-{
-    return (size_t)job->plan->host_count * QUOIT_NETWORK_CONTACT_BYTES;
-}
-
 bool network_open(struct job *job)
 {
     struct network_board *board = calloc(1, sizeof *board);
+    size_t bytes = quoit_proxy_board_bytes(job->plan->host_count);
     void *contacts = MAP_FAILED;
-    if (board && (board->fd = memfd_create("quoit-board", MFD_CLOEXEC)) >= 0 &&
-        ftruncate(board->fd, (off_t)board_bytes(job)) == 0)
-        contacts = mmap(NULL, board_bytes(job), PROT_READ | PROT_WRITE, MAP_SHARED, board->fd, 0);
+    if (board && (board->fd = memfd_create("quoit-board", MFD_CLOEXEC)) >= 0 && ftruncate(board->fd, (off_t)bytes) == 0)
+        contacts = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, board->fd, 0);
     if (contacts == MAP_FAILED || getrandom(&board->tag, sizeof board->tag, 0) != (ssize_t)sizeof board->tag) {
         quoit_say("no memory for the addresses of the hosts: %s [Q0215]", strerror(errno));
         return false;
@@ -83,7 +79,13 @@ const void *network_contacts(const struct job *job)
 
 void network_take_contacts(struct job *job, const void *contacts)
 {
-    memcpy(job->network->contacts, contacts, board_bytes(job));
+    memcpy(job->network->contacts, contacts, (size_t)job->plan->host_count * QUOIT_NETWORK_CONTACT_BYTES);
+}
+
+void network_note_sign(struct job *job, uint32_t host)
+{
+    _Atomic uint64_t *signs = quoit_proxy_board_signs(job->network->contacts, job->plan->host_count);
+    atomic_store_explicit(&signs[host], quoit_clock_now_ns(), memory_order_relaxed);
 }
 
 bool network_add_contact(struct job *job, uint32_t host, const void *contact)

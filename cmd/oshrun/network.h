@@ -2,7 +2,7 @@
 /* network.h - hosts that are joined by a network (--network, --rings): how their proxies find each other.
  *
  * Each proxy sends its contact to the oshrun of its machine. Once those of all hosts are there, oshrun writes them to
- * the board, a memory that the proxies of the machine map, and notifies the proxies.
+ * the board (boot/proxy_process.h), and notifies the proxies.
  */
 #ifndef OSHRUN_NETWORK_H
 #define OSHRUN_NETWORK_H
@@ -29,5 +29,7 @@ const void *network_contacts(const struct job *job);
 void network_take_contacts(struct job *job, const void *contacts);
 /* Of who gathers them: the head, or oshrun alone. Each host once. True: this was the last one. */
 bool network_add_contact(struct job *job, uint32_t host, const void *contact);
+/* For the proxies of this machine: that of the host is there, though it cannot run. */
+void network_note_sign(struct job *job, uint32_t host);
 
 #endif

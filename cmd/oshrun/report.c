@@ -301,17 +301,17 @@ static void tell_dead_proxy(FILE *out, const struct host *host)
 {
     int status = host->proxy_wait_status;
     const char *name = WIFSIGNALED(status) ? quoit_signal_name(WTERMSIG(status)) : NULL;
-    bool is_killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL; /* hosts_kill_proxy does it, too */
+    bool is_killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
     char how[64] = "", why[64 + HOSTS_NAME_BYTES] = "", text[HOSTS_NAME_BYTES], other[HOSTS_NAME_BYTES];
     if (host->has_closed) {
         tell(out, "Q0236", "the proxy of %s closed its connection to oshrun and ran on; it was killed",
              hosts_name(host->job, host->index, text));
         return;
     }
-    if (host->missed_by != HOST_NONE && host->is_silent && is_killed) {
+    if (host->is_dismissed && is_killed) {
         tell(out, "Q0205",
-             "the proxy of %s was not heard by that of %s for --link-limit: it hung, or the network between "
-             "them is cut; its PEs are cut off",
+             host->is_silent ? "the proxy of %s gave that of %s no sign for --network-limit; its PEs are cut off"
+                             : "the connection of the proxy of %s to that of %s broke; its PEs are cut off",
              hosts_name(host->job, host->index, text), hosts_name(host->job, host->missed_by, other));
         return;
     }
@@ -326,10 +326,7 @@ static void tell_dead_proxy(FILE *out, const struct host *host)
         return;
     }
     snprintf(how, sizeof how, " of SIG%s", name);
-    if (is_killed && host->missed_by != HOST_NONE)
-        snprintf(why, sizeof why, " (kill -9, or memory ran out; or its connection with that of %s broke)",
-                 hosts_name(host->job, host->missed_by, other));
-    else if (is_killed)
+    if (is_killed)
         snprintf(why, sizeof why, " (kill -9, or memory ran out)");
     tell(out, "Q0205", "the proxy of %s has died%s%s; its PEs are cut off", hosts_name(host->job, host->index, text),
          how, why);

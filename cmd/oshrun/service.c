@@ -24,8 +24,10 @@
 #include "foreign.h"
 #include "hosts.h"
 #include "network.h"
+#include "silence.h"
 
 #define ABORT_GRACE_NS 200000000u  /* for the same message from other PEs, and for their output */
+#define WAY_NS         3000000000u /* after it an agent that has not passed a message on is known to be silent */
 #define EXIT_MARGIN_NS 5000000000u /* after the limit of a PE's exit handlers, which it keeps itself */
 
 /* After shmem_global_exit: what is left is a shell or a debugger around the program. */
@@ -362,8 +364,9 @@ static void look_for_one_that_left(struct job *job)
         for (uint32_t i = 0; i < job->plan->pe_count; i++)
             service_drain(&job->pes[i]); /* every PE sends LEAVING before any can send FINALIZED */
     /* What it said to another agent may still be under way. */
-    uint64_t way_ns = job->role == ROLE_HEAD ? plan_number(job->plan, QUOIT_OPT_LINK_LIMIT) : 0;
-    if (job->leaving_count < job->plan->pe_count && loop_now_ns(&job->loop) - job->finalized_ns < way_ns)
+    bool is_whole =
+        job->role != ROLE_HEAD || (loop_now_ns(&job->loop) - job->finalized_ns >= WAY_NS && !silence_has_agent(job));
+    if (job->leaving_count < job->plan->pe_count && !is_whole)
         return;
     for (uint32_t i = 0; i < job->plan->pe_count; i++)
         if (!job->pes[i].is_leaving || job->pes[i].meeting_count > left->meeting_count)

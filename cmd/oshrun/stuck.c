@@ -32,6 +32,7 @@ static bool look_at_host(struct job *job, const struct host *host, const struct 
                                       .wishes = hosts_wish_job(job),
                                       .seen = &still->pes[host->layout.first_pe],
                                       .own_thread_count = 1,
+                                      .misses_host = job->silences.silent_count > 0,
                                       .has_traffic = quoit_job_config_has_proxies(&job->config),
                                       .pe_of = pe_of,
                                       .arg = job};
@@ -64,7 +65,7 @@ static void conclude(struct job *job)
     struct quoit_rounds *rounds = &job->stillness.rounds;
     if (!is_due(job))
         return;
-    switch (quoit_rounds_end(rounds, job->plan->pe_count, plan_number(job->plan, QUOIT_OPT_LINK_LIMIT))) {
+    switch (quoit_rounds_end(rounds, job->plan->pe_count)) {
     case QUOIT_ROUNDS_LOCK_KEPT:
         end_begin(job, END_LOCK_KEPT, STATUS_CANNOT_START, rounds->keeper, END_GRACE_NS);
         break;

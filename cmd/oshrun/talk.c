@@ -15,11 +15,12 @@
 #include "base/version.h"
 #include "env/clock.h"
 #include "foreign.h"
+#include "net/net.h"
 
 #define NAME        "quoit-agent"
 #define READ_BYTES  65536u
 #define NOISE_MAX   65536u /* bytes that a login may print before the agent's line */
-#define PINGS       8      /* within the limit */
+#define PINGS       8      /* within the time after which a side is silent */
 #define PARSE_BYTES 8u     /* alignment of a frame's bytes */
 #define LINE_BYTES  512    /* of a side's first line */
 
@@ -156,7 +157,9 @@ static void take_frames(struct talk *talk)
             return;
         const char *bytes = heard->data + heard->begin + sizeof frame;
         heard->begin += sizeof frame + padded(frame.bytes);
-        if (frame.kind != TALK_PING)
+        if (frame.kind == TALK_GIVES_UP)
+            lose(talk, "it gave up: %.*s", (int)frame.bytes, bytes);
+        else if (frame.kind != TALK_PING)
             talk->on_frame(talk, &frame, bytes);
     }
 }
@@ -302,21 +305,41 @@ void talk_pass(struct talk *talk, const struct talk_frame *frame, const void *by
     write_some(talk);
 }
 
+/* The other side may have been stopped, and goes on: it is to know why it is alone. */
+static void give_up(struct talk *talk, uint64_t silent_ns)
+{
+    char text[64];
+    int bytes = snprintf(text, sizeof text, "nothing had come to it for %.1f s", (double)silent_ns / 1e9);
+    talk_say(talk, TALK_GIVES_UP, TALK_NO_PE, text, (size_t)bytes);
+    lose(talk, "nothing was heard of it for %.1f s", (double)silent_ns / 1e9);
+}
+
+/* Whether the other side is lost. */
+static bool look_for_silence(struct talk *talk, uint64_t now_ns)
+{
+    uint64_t silent_ns = now_ns - talk->heard_ns;
+    uint64_t sign_ns = talk->alive_ns > talk->heard_ns ? talk->alive_ns : talk->heard_ns;
+    talk->is_silent = silent_ns > quoit_net_notice_ns(talk->limit_ns);
+    if (now_ns - sign_ns <= talk->limit_ns && silent_ns / TALK_ALIVE_LIMITS <= talk->limit_ns)
+        return false;
+    give_up(talk, silent_ns);
+    return true;
+}
+
 uint64_t talk_step(struct talk *talk, uint64_t now_ns)
 {
     if (talk->is_lost)
         return UINT64_MAX;
-    if (quoit_clock_now_ns() - talk->said_ns >= talk->limit_ns / PINGS && buffer_used(&talk->said) == 0)
+    uint64_t ping_ns = quoit_net_notice_ns(talk->limit_ns) / PINGS;
+    if (quoit_clock_now_ns() - talk->said_ns >= ping_ns && buffer_used(&talk->said) == 0)
         talk_say(talk, TALK_PING, TALK_NO_PE, NULL, 0);
     if (!talk->is_greeted && now_ns - talk->opened_ns > talk->start_limit_ns) {
         lose(talk, "it did not answer within %.1f s", (double)talk->start_limit_ns / 1e9);
         return UINT64_MAX;
     }
-    if (talk->is_greeted && now_ns - talk->heard_ns > talk->limit_ns) {
-        lose(talk, "nothing was heard of it for %.1f s", (double)talk->limit_ns / 1e9);
+    if (talk->is_greeted && look_for_silence(talk, now_ns))
         return UINT64_MAX;
-    }
-    return now_ns + talk->limit_ns / PINGS;
+    return now_ns + ping_ns;
 }
 
 void talk_flush(struct talk *talk, uint64_t limit_ns)

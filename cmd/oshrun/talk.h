@@ -30,15 +30,22 @@
  *                           <-     LOST host         the agent of another host, which it started, has ended or is
  * silent
  *                           <-     SHELL_ENDED host  status of the remote shell that had started that
+ *                           <-     SILENT host       for how many ms nothing has come from the agent of another host,
+ *                                                    which it started; 0: it is back
+ *   ASK_PROXY               ->                       whether your proxy is there and cannot run
+ *                           <-     PROXY_STOPPED     so it is
+ *   PROXY_STOPPED host      ->                       to all: so is that of the host
+ *   GIVES_UP                <->                      why this side ends the conversation
  *   PING                    <->                      nothing else was said for a while
  *
  * An agent may have started further ones (tree.h). It passes frames for them on, and those that they say to oshrun. A
  * frame's host says whose it is; oshrun says what all are to hear once, to TALK_TO_ALL. Key, line, SETUP and PING are
  * of two neighbours in the tree.
  *
- * Promises: talk_say never blocks; what is said arrives in order, or the other side is lost. A side that hears nothing
- * for the limit takes the other one for lost. Ends: the agent that loses oshrun ends its PEs; oshrun that loses an
- * agent ends the job.
+ * Promises: talk_say never blocks; what is said arrives in order, or the other side is lost. A side from which nothing
+ * comes for quoit_net_notice_ns() of the limit is silent, and waited for: until neither it nor, by another way, its
+ * machine has given a sign for the limit, or it alone for TALK_ALIVE_LIMITS of them. Then it is lost; GIVES_UP says so
+ * to it. Ends: the agent that loses oshrun ends its PEs; oshrun that loses an agent ends the job.
  *
  * Trust: what comes is of the other side's version of Quoit, which the first line tells; lengths and numbers are
  * checked all the same.
@@ -58,11 +65,13 @@
 #define TALK_FRAME_MAX    (20u << 20)
 #define TALK_WINDOW_BYTES (256u << 10) /* of output, and of input, that is not TAKEN yet */
 #define TALK_NO_PE        UINT32_MAX
+#define TALK_ALIVE_LIMITS 5u
 /* In the place of the PE of a SIGNAL, whose bytes are an int32_t. */
 #define TALK_TO_GROUPS     0u
 #define TALK_TO_PROGRAMS   1u
 #define TALK_TO_PROXY      2u
 #define TALK_TO_OTHERS     3u /* groups of PEs that are not in shmem_global_exit */
+#define TALK_TO_LOST_PROXY 4u /* which another host has lost */
 #define TALK_PROBLEM_BYTES 1024
 /* In the place of the host: all that are below. */
 #define TALK_TO_ALL UINT32_MAX
@@ -94,6 +103,10 @@ enum talk_kind {
     TALK_FAILED,
     TALK_LOST,
     TALK_SHELL_ENDED,
+    TALK_SILENT,
+    TALK_ASK_PROXY,
+    TALK_PROXY_STOPPED,
+    TALK_GIVES_UP,
     TALK_KIND_COUNT,
 };
 
@@ -113,10 +126,12 @@ struct talk {
     uint64_t opened_ns;
     uint64_t heard_ns;
     uint64_t said_ns;        /* of the monotonic clock: pings are sent while the job is stopped, too */
+    uint64_t alive_ns;       /* when the other side's machine last gave a sign by another way, as the owner knows */
     uint64_t limit_ns;       /* of silence */
     uint64_t start_limit_ns; /* until the other side's line */
     char greeting[64];       /* the line that the other side writes, up to its version */
     bool is_greeted;
+    bool is_silent;
     bool is_lost;
     char problem[TALK_PROBLEM_BYTES]; /* why it is lost */
     /* A frame; its bytes are 8-byte aligned, and valid during the call. */
@@ -142,7 +157,8 @@ bool talk_answer(struct talk *talk, struct loop *loop, int in_fd, int out_fd, co
 void talk_say(struct talk *talk, enum talk_kind kind, uint32_t pe, const void *bytes, size_t count);
 /* The same for a frame as it came, or as the caller has made it. */
 void talk_pass(struct talk *talk, const struct talk_frame *frame, const void *bytes);
-/* Writes what can be written, pings, and looks for silence. Returns when to call again at the latest. */
+/* Writes what can be written, pings, and looks for silence, which it leaves in is_silent. Returns when to call again at
+ * the latest. */
 uint64_t talk_step(struct talk *talk, uint64_t now_ns);
 /* Writes all that was said, for `limit_ns` at most. */
 void talk_flush(struct talk *talk, uint64_t limit_ns);

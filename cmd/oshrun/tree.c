@@ -13,10 +13,13 @@
 
 #include "base/log.h"
 #include "hosts.h"
+#include "net/net.h"
 #include "setup.h"
+#include "silence.h"
 #include "spawn.h"
 
-#define QUOTED_BYTES (4 * PATH_MAX + 3)
+#define QUOTED_BYTES   (4 * PATH_MAX + 3)
+#define ENDED_LIMIT_NS (2u * QUOIT_NET_NOTICE_NS)
 
 /* One word for a shell, whatever its characters. */
 static void quote(const char *word, char quoted_out[QUOTED_BYTES])
@@ -94,7 +97,7 @@ static bool start_agent(struct job *job, struct host *host, const struct tree_ea
                                .on_lost = ears->on_lost,
                                .owner = host,
                                .host = host->index,
-                               .limit_ns = plan_number(job->plan, QUOIT_OPT_LINK_LIMIT),
+                               .limit_ns = plan_number(job->plan, QUOIT_OPT_NETWORK_LIMIT),
                                .start_limit_ns = plan_number(job->plan, QUOIT_OPT_LINK_TIMEOUT)};
     return talk_open(&host->talk, &job->loop, from[0], to[1], key) && say_setup(job, host);
 }
@@ -139,10 +142,15 @@ bool tree_start(struct job *job, const struct tree_ears *ears)
 uint64_t tree_step(struct job *job, uint64_t now_ns)
 {
     uint64_t next_ns = UINT64_MAX;
+    bool is_ended = job->end.phase == ENDING_KILLED;
     for (uint32_t i = 0; i < job->plan->host_count; i++) {
-        if (!job->hosts[i].talk.loop)
+        struct talk *talk = &job->hosts[i].talk;
+        if (!talk->loop)
             continue;
-        uint64_t due_ns = talk_step(&job->hosts[i].talk, now_ns);
+        talk->alive_ns = is_ended ? 0 : silence_sign_ns(job, i, now_ns);
+        if (is_ended && talk->limit_ns > ENDED_LIMIT_NS)
+            talk->limit_ns = ENDED_LIMIT_NS;
+        uint64_t due_ns = talk_step(talk, now_ns);
         if (due_ns < next_ns)
             next_ns = due_ns;
     }

@@ -27,7 +27,8 @@ bool tree_is_under(const struct job *job, uint32_t host, uint32_t top);
 void tree_mark_gone(struct job *job, uint32_t top);
 /* Ends the conversations, and with them what is below. */
 void tree_drop(struct job *job);
-/* Returns when to call again at the latest. */
+/* Returns when to call again at the latest. A job that is ended does not wait for silent agents as long as one that
+ * is to go on. */
 uint64_t tree_step(struct job *job, uint64_t now_ns);
 
 #endif

@@ -28,7 +28,7 @@ HOST_SIZES = [1 << shift for shift in range(12, 23)]  # 4K, and the entries of t
 PART_MOST = 1 << 20  # of a PE: the largest that quoit perf measures
 AT_ONCE_SIZES = HOST_SIZES[:2]  # larger ones have no room
 PLACE_OPTIONS = {"host": "NAME,...", "hosts": "N", "network": "DRIVER", "network-provider": "NAME", "network-device": "NAME",
-                 "rsh": "COMMAND", "link-limit": "TIME"}
+                 "rsh": "COMMAND", "network-limit": "TIME"}
 KEPT_VARIABLES = {"QUOIT_" + name.upper().replace("-", "_") for name in PLACE_OPTIONS} - {"QUOIT_HOST", "QUOIT_HOSTS"}
 PASSES = 2
 GAIN_WANTED = 1.05  # ratio to memcpy overall that justifies leaving the default ...

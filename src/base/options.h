@@ -191,8 +191,13 @@ enum quoit_option_type {
       "what joins the hosts: the links of a ring, or an ordinary network by a driver",                                 \
       "auto: the first driver that finds a network, tcp where there is TCP alone; quoit info "                         \
       "networks prints it, and why. tcp: the kernel's sockets, no library. ofi: libfabric. ucx: UCX. Without "         \
-      "--host the hosts are emulated all the same; with it, auto is the default. A host that is not heard of for "     \
-      "--link-limit ends the job.")                                                                                    \
+      "--host the hosts are emulated all the same; with it, auto is the default.")                                     \
+    X(NETWORK_LIMIT, "network-limit", "QUOIT_NETWORK_LIMIT", DURATION, "60s", "TIME", 1, 0, NETWORK, JOB,              \
+      "how long a host that a network joins may give no sign before the job is ended",                                 \
+      "A host whose process or connection has ended ends the job at once. One that is silent is named after 2 s and "  \
+      "waited for: for TIME where nothing shows that its machine is there, else, where its machine acknowledges what " \
+      "it is sent (tcp), as long as it takes. With --host the same holds for the agents; one whose machine the "       \
+      "network reaches is waited for five times as long.")                                                             \
     X(RINGS, "rings", "QUOIT_RINGS", STRING, "", "COUNT|SIZES", 0, 0, NETWORK, LAUNCHER,                               \
       "several rings joined by a network: how many, or how many hosts each has, as in 3+2",                            \
       "Links join consecutive hosts, in as many rings of about one size as said, or in rings of the sizes said; all "  \

@@ -36,7 +36,7 @@
 #define OBEY_NS  500000000u /* for END to reach them */
 #define TICK_MS  1000       /* between two checks of the records */
 #define SOON_MS  20
-#define PINGS    4 /* of the proxy, in the limit after which other hosts take it for lost */
+#define PINGS    4 /* of the proxy, in the limit of networks */
 #define PATIENCE 2 /* so many limits it has for the answer */
 
 enum role { ROLE_UNKNOWN, ROLE_TALK, ROLE_WATCH };
@@ -595,6 +595,10 @@ static void hear_proxy(struct agent *agent)
     case QUOIT_PROXY_LAUNCHER_LOST:
         lose(agent, message.body.lost.host, message.kind == QUOIT_PROXY_LAUNCHER_LOST);
         break;
+    case QUOIT_PROXY_SILENCE:
+        if (!quoit_vigil_take_silence(&agent->vigil, agent->hosts, &message) && are_all_in_job(agent))
+            quoit_proxy_process_offer(agent->proxy_fd, &message);
+        break;
     case QUOIT_PROXY_HOST_FINALIZED:
     case QUOIT_PROXY_ELSEWHERE: /* while FINALIZED is under way, too */
         if (agent->is_going)
@@ -630,11 +634,12 @@ static void look_for_contacts(struct agent *agent, uint64_t now_ns)
     finish(agent, quoit_ended_decision(header_of(agent)), GRACE_NS);
 }
 
-/* A proxy that hangs is lost to the other hosts, which end; nobody else would end the PEs of this one. Its process is
- * there as long as it keeps its socket. */
+/* A proxy that hangs serves nobody, and to the other hosts it looks like one that is stopped, for which they wait. Its
+ * process is there as long as it keeps its socket. */
 static void look_for_hang(struct agent *agent, uint64_t now_ns)
 {
-    uint64_t limit_ns = agent->host.network.link_limit_ns;
+    uint64_t limit_ns = agent->host.network.network_limit_ns;
+    struct quoit_process proxy;
     if (!are_all_in_job(agent)) {
         agent->ping_ns = now_ns;
     } else if (!agent->is_pinged && now_ns - agent->ping_ns >= limit_ns / PINGS) {
@@ -642,6 +647,9 @@ static void look_for_hang(struct agent *agent, uint64_t now_ns)
         agent->is_pinged = true;
         agent->ping_ns = now_ns;
     } else if (agent->is_pinged && now_ns - agent->ping_ns > PATIENCE * limit_ns) {
+        agent->ping_ns = now_ns;
+        if (quoit_process_look(agent->proxy_pid, &proxy) && (proxy.state == 'T' || proxy.state == 't'))
+            return; /* until it is continued */
         kill(agent->proxy_pid, SIGKILL);
         lose_proxy(agent, "hangs");
     }
@@ -746,7 +754,7 @@ static void look_at_awaited(struct agent *agent)
 
 static int tick_ms(const struct agent *agent)
 {
-    uint64_t ping_ms = agent->host.network.link_limit_ns / (2 * PINGS) / 1000000;
+    uint64_t ping_ms = agent->host.network.network_limit_ns / (2 * PINGS) / 1000000;
     if (agent->lost.is_known)
         return SOON_MS;
     if (agent->proxy_fd < 0 || ping_ms > TICK_MS)
@@ -805,6 +813,8 @@ static struct agent *make_agent(const struct quoit_agent_start *start, const str
         agent->vigil.seen = calloc(count, sizeof *agent->vigil.seen);
         agent->vigil.processes = calloc(count, sizeof *agent->vigil.processes);
     }
+    if (agent && quoit_silences_open(&agent->vigil.silences, start->hosts.count) != QUOIT_OK)
+        return NULL;
     if (!agent || !agent->members || !agent->connections || !agent->polls || !agent->vigil.seen ||
         !agent->vigil.processes)
         return NULL; /* the process ends */
@@ -823,7 +833,7 @@ static struct agent *make_agent(const struct quoit_agent_start *start, const str
                                                       .provider = start->provider,
                                                       .device = start->device,
                                                       .link_timeout_ns = start->link_timeout_ns,
-                                                      .link_limit_ns = start->link_limit_ns,
+                                                      .network_limit_ns = start->network_limit_ns,
                                                       .log_level = start->log_level,
                                                       .has_loopback = start->has_loopback};
     quoit_stopwatch_start(&agent->watch, quoit_clock_now_ns());

@@ -44,7 +44,7 @@ struct quoit_agent_start {
     uint32_t unused;
     uint64_t heap_bytes_asked;
     uint64_t link_timeout_ns;
-    uint64_t link_limit_ns;
+    uint64_t network_limit_ns;
     char driver[QUOIT_AGENT_TEXT_BYTES]; /* as in struct quoit_boot_network */
     char provider[QUOIT_AGENT_TEXT_BYTES];
     char device[QUOIT_AGENT_TEXT_BYTES];

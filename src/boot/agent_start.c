@@ -50,7 +50,7 @@ static void fill(struct quoit_agent_start *start, const struct quoit_boot *boot,
     start->launcher = (int32_t)boot->exchange.launcher;
     start->heap_bytes_asked = boot->heap_bytes_asked;
     start->link_timeout_ns = network->link_timeout_ns;
-    start->link_limit_ns = network->link_limit_ns;
+    start->network_limit_ns = network->network_limit_ns;
     snprintf(start->driver, sizeof start->driver, "%s", network->driver);
     snprintf(start->provider, sizeof start->provider, "%s", network->provider);
     snprintf(start->device, sizeof start->device, "%s", network->device);

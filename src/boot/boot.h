@@ -24,7 +24,7 @@ struct quoit_boot_network {
     const char *provider;
     const char *device;
     uint64_t link_timeout_ns;
-    uint64_t link_limit_ns;
+    uint64_t network_limit_ns;
     uint32_t log_level;
     bool has_loopback; /* PEs of one host put and get through the network, too */
 };

@@ -152,6 +152,10 @@ void quoit_looks_take(const struct quoit_looks *looks, const struct quoit_rounds
             answer_out->leaver = pe;
         find_kept(looks, pe, question, answer_out);
     }
+    if (looks->misses_host) {
+        answer_out->digest = 0;
+        answer_out->is_at_rest = false;
+    }
     if (looks->has_traffic)
         answer_out->traffic = traffic_of(looks, quoit_clock_now_ns());
 }

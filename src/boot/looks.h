@@ -36,6 +36,7 @@ struct quoit_looks {
     struct quoit_wish_job wishes;
     struct quoit_looks_seen *seen; /* [layout->local_count] */
     uint32_t own_thread_count;     /* threads that each process of a PE has by itself, and of Quoit */
+    bool misses_host;              /* one is silent: what is under way to it, or from it, cannot be seen */
     bool has_traffic;              /* what the host sends is looked at: the questions go by another way */
     struct quoit_looks_pe (*pe_of)(void *arg, uint32_t pe);
     void *arg;

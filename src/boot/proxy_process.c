@@ -35,7 +35,7 @@ static void say_start(const struct quoit_boot *host, uint64_t tag, int fd)
     message.body.start.log_level = network->log_level;
     message.body.start.tag = tag;
     message.body.start.link_timeout_ns = network->link_timeout_ns;
-    message.body.start.link_limit_ns = network->link_limit_ns;
+    message.body.start.network_limit_ns = network->network_limit_ns;
     snprintf(message.body.start.driver, QUOIT_PROXY_TEXT_BYTES, "%s",
              strcmp(network->driver, "ring") == 0 ? "auto" : network->driver);
     snprintf(message.body.start.provider, QUOIT_PROXY_TEXT_BYTES, "%s", network->provider);

@@ -12,7 +12,8 @@
  *   CONTACTS             ->                     those of all hosts stand in the board
  *                        <-   READY             it serves the PEs of its host
  *                        <-   CUT_OFF links     two links are down for too long
- *                        <-   LOST host         that host is gone, or hangs, or was cut off
+ *                        <-   LOST host         that host is gone, or neither it nor its machine gave a sign for long
+ *                        <-   SILENCE host      whether that host is silent, and its machine, too (net/net.h)
  *                        <-   FAILED status     it cannot serve, and has not reported why
  *
  * Descriptors with START, in this order: the memory; the board, if there is a network; those of the endpoints of LEFT
@@ -30,7 +31,9 @@
  *                        <-   FINALIZED         those of all hosts have
  *   END status           ->                     the job is ended from here, which was reported
  *                        <-   END status        it is ended from another host, which has reported it
- *                        <-   LOST host         that host is gone, or hangs, or was cut off
+ *                        <-   LOST host         that host is gone, or neither it nor its machine gave a sign for long
+ *                        <-   SILENCE host      whether that host is silent, and its machine, too (net/net.h)
+ *   SILENCE host         ->                     to the agent that reports it (silence.h)
  *   LAUNCHER_LOST        ->                     the launcher's process of this host has ended, and nobody may see what
  *                                               this host prints: another one is to report it, and end the job
  *                        <-   LAUNCHER_LOST     so it is on that host
@@ -43,12 +46,12 @@
  *                                               as they must be when another PE has passed it
  *   STILL question       ->                     to all others: what do your PEs wait for (rounds.h)?
  *   STILL_SEEN answer    ->                     to the agent of host 0
- *                        <-   LEAVING, ELSEWHERE, STILL, STILL_SEEN host, of another host
+ *                        <-   LEAVING, ELSEWHERE, STILL, STILL_SEEN, SILENCE host, of another host
  *
- * READY to END, LAUNCHER_LOST, LEAVING, ELSEWHERE, STILL and STILL_SEEN also travel between proxies, as messages of the
- * network. The last four may be lost where a process is stopped, and are not sent while READY or FINALIZED wait for
- * their answers. Ends: the agent that loses the proxy, or gets no answer for twice the limit after which the other
- * hosts take it for lost, ends its PEs.
+ * READY to END, LAUNCHER_LOST, LEAVING, ELSEWHERE, STILL, STILL_SEEN and SILENCE also travel between proxies, as
+ * messages of the network. The last five may be lost where a process is stopped, and are not sent while READY or
+ * FINALIZED wait for their answers. Ends: the agent that loses the proxy, or gets no answer from one that is not
+ * stopped for twice the limit of networks, ends its PEs.
  *
  * A proxy is a child of who starts it, and the kernel kills it when that ends, however: a stopped one too. The other
  * hosts see its connections end.
@@ -56,6 +59,8 @@
 #ifndef QUOIT_BOOT_PROXY_PROCESS_H
 #define QUOIT_BOOT_PROXY_PROCESS_H
 
+#include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/status.h"
@@ -93,6 +98,8 @@ enum quoit_proxy_kind {
     QUOIT_PROXY_LAUNCHER_LOST,
     QUOIT_PROXY_HOST_FINALIZED,
     QUOIT_PROXY_ELSEWHERE,
+    QUOIT_PROXY_SILENCE,
+    QUOIT_PROXY_DISMISSED, /* not of a proxy: oshrun, or its agent, has ended it, since another host had lost it */
 };
 
 #define QUOIT_PROXY_ELSEWHERE_MAX 4 /* PEs that are named */
@@ -118,12 +125,21 @@ struct quoit_proxy_elsewhere {
     struct quoit_proxy_where pes[QUOIT_PROXY_ELSEWHERE_MAX];
 };
 
-/* Between agents, of a kind that has more than itself. */
+/* What a host finds of another one. */
+struct quoit_proxy_silence {
+    uint32_t host;
+    uint32_t silence;   /* enum quoit_net_silence */
+    uint64_t silent_ns; /* so far, or until it was heard again */
+    uint64_t dark_ns;   /* since its machine gave a sign */
+};
+
+/* Of a proxy; or between agents, of a kind that has more than itself. */
 union quoit_proxy_word {
     struct quoit_proxy_left left;
     struct quoit_proxy_elsewhere elsewhere;
     struct quoit_rounds_question question;
     struct quoit_rounds_answer answer;
+    struct quoit_proxy_silence silence;
 };
 
 struct quoit_proxy_message {
@@ -138,6 +154,7 @@ struct quoit_proxy_message {
             uint64_t tag;
             uint64_t link_timeout_ns;
             uint64_t link_limit_ns;
+            uint64_t network_limit_ns;
             char driver[QUOIT_PROXY_TEXT_BYTES];
             char provider[QUOIT_PROXY_TEXT_BYTES];
             char device[QUOIT_PROXY_TEXT_BYTES];
@@ -162,12 +179,24 @@ struct quoit_proxy_message {
         uint32_t dead_links[2]; /* CUT_OFF */
         int32_t status;         /* END; FAILED: enum quoit_status */
         struct {
-            uint32_t host; /* of another host: which one */
+            uint32_t host; /* which one it is of, or was found by */
             uint32_t unused;
             union quoit_proxy_word is;
         } word;
     } body;
 };
+
+/* The board, which all proxies of a machine map and oshrun, or its agent, writes: the contacts of all hosts, before
+ * CONTACTS; then for each host a time on the monotonic clock of this machine when its proxy was last seen to be there,
+ * though it is stopped or waits for a disk, 0 if never. */
+static inline size_t quoit_proxy_board_bytes(uint32_t host_count)
+{
+    return host_count * (QUOIT_NETWORK_CONTACT_BYTES + sizeof(_Atomic uint64_t));
+}
+static inline _Atomic uint64_t *quoit_proxy_board_signs(const void *board, uint32_t host_count)
+{
+    return (_Atomic uint64_t *)((uintptr_t)board + (size_t)host_count * QUOIT_NETWORK_CONTACT_BYTES);
+}
 
 /* Starts this program as the proxy of the host whose memory and layout are those of *host. tag: as in struct
  * quoit_lane_network. The socket goes to *fd_out, its process, a child, to *pid_out. Errors have been reported. Of

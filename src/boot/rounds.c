@@ -5,7 +5,6 @@
 
 #include "base/assert.h"
 
-#define NO_HOST_LOST 3u /* times the limit of links: what was under way has arrived, or a host was found lost */
 /* A round that came later, because who watches was stopped, counts for no more. */
 #define COUNTS_NS_MAX (2u * QUOIT_ROUNDS_APART_NS)
 
@@ -121,10 +120,9 @@ static enum quoit_rounds_verdict begin_anew(struct quoit_rounds *rounds, uint64_
     return QUOIT_ROUNDS_MOVES;
 }
 
-enum quoit_rounds_verdict quoit_rounds_end(struct quoit_rounds *rounds, uint32_t pe_count, uint64_t link_limit_ns)
+enum quoit_rounds_verdict quoit_rounds_end(struct quoit_rounds *rounds, uint32_t pe_count)
 {
     const struct quoit_rounds_answer *sum = &rounds->sum;
-    uint64_t polls_ns = NO_HOST_LOST * link_limit_ns;
     quoit_assert(!rounds->is_open);
     if (!is_of_use(rounds, pe_count)) {
         rounds->question.lock_count = 0;
@@ -143,8 +141,6 @@ enum quoit_rounds_verdict quoit_rounds_end(struct quoit_rounds *rounds, uint32_t
         rounds->has_warned = true;
         return QUOIT_ROUNDS_WARNS;
     }
-    if (polls_ns < QUOIT_ROUNDS_POLLS_NS)
-        polls_ns = QUOIT_ROUNDS_POLLS_NS;
-    return rounds->still_ns >= polls_ns && sum->has_polls && !sum->is_threaded ? QUOIT_ROUNDS_POLLED
-                                                                               : QUOIT_ROUNDS_MOVES;
+    return rounds->still_ns >= QUOIT_ROUNDS_POLLS_NS && sum->has_polls && !sum->is_threaded ? QUOIT_ROUNDS_POLLED
+                                                                                            : QUOIT_ROUNDS_MOVES;
 }

@@ -84,9 +84,8 @@ struct quoit_rounds {
 void quoit_rounds_begin(struct quoit_rounds *rounds, uint32_t host_count, uint64_t now_ns);
 /* False: it is of another round, or of no watcher of this version. A host must answer once. */
 bool quoit_rounds_take(struct quoit_rounds *rounds, uint32_t host, const void *answer, size_t bytes);
-/* After the answer of the last host. link_limit_ns: after which a host is found lost; 0: there is no network. Each PE
- * of the verdict, keeper, waiter and sum.leaver, is below pe_count. */
-enum quoit_rounds_verdict quoit_rounds_end(struct quoit_rounds *rounds, uint32_t pe_count, uint64_t link_limit_ns);
+/* After the answer of the last host. Each PE of the verdict, keeper, waiter and sum.leaver, is below pe_count. */
+enum quoit_rounds_verdict quoit_rounds_end(struct quoit_rounds *rounds, uint32_t pe_count);
 /* Adds a lock, unless it is there or the list is full. */
 void quoit_rounds_add_lock(struct quoit_rounds_lock locks[QUOIT_ROUNDS_LOCKS_MAX], uint32_t *count,
                            const struct quoit_rounds_lock *lock);

@@ -52,7 +52,7 @@ static enum quoit_rounds_verdict round_of(struct job *job)
         assert_true(quoit_rounds_take(&job->rounds, host, &job->answers[host], sizeof job->answers[host]));
     }
     assert_false(job->rounds.is_open);
-    return quoit_rounds_end(&job->rounds, PES, QUOIT_ROUNDS_POLLS_NS / 4);
+    return quoit_rounds_end(&job->rounds, PES);
 }
 
 /* Rounds until a verdict, POLLS_S * 2 at most. */
@@ -225,7 +225,7 @@ static void test_a_round_is_given_up(void **state)
         assert_true(quoit_rounds_take(&job.rounds, host, &job.answers[host], sizeof job.answers[host]));
     }
     assert_false(job.rounds.is_open);
-    assert_int_equal(quoit_rounds_end(&job.rounds, PES, 0), QUOIT_ROUNDS_MOVES);
+    assert_int_equal(quoit_rounds_end(&job.rounds, PES), QUOIT_ROUNDS_MOVES);
     assert_int_not_equal(job.rounds.still_ns, 0); /* the same was seen before and after */
 }
 

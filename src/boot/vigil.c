@@ -2,9 +2,11 @@
 #include "boot/vigil.h"
 #include "boot/crash.h"
 #include "boot/ended.h"
+#include "boot/hosts.h"
 #include "env/clock.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 #define LOOK_EVERY_NS    900000000u            /* below the tick of the agent */
@@ -127,6 +129,7 @@ static void look(const struct quoit_vigil *vigil, const struct quoit_rounds_ques
                                                  .arg = (void *)(uintptr_t)host},
                                       .seen = vigil->seen,
                                       .own_thread_count = OWN_THREAD_COUNT,
+                                      .misses_host = vigil->silences.silent_count > 0,
                                       .pe_of = looks_pe_of,
                                       .arg = (void *)(uintptr_t)vigil};
     quoit_looks_take(&looks, question, answer_out);
@@ -163,8 +166,7 @@ static enum quoit_vigil_verdict conclude(struct quoit_vigil *vigil)
 {
     const struct quoit_job_config *job = &vigil->host->layout.job;
     struct quoit_rounds *rounds = &vigil->rounds;
-    enum quoit_rounds_verdict verdict =
-        quoit_rounds_end(rounds, job->pe_count, job->host_count > 1 ? vigil->host->network.link_limit_ns : 0);
+    enum quoit_rounds_verdict verdict = quoit_rounds_end(rounds, job->pe_count);
     if (verdict == QUOIT_ROUNDS_MOVES)
         return QUOIT_VIGIL_FINE;
     if (verdict == QUOIT_ROUNDS_WARNS) {
@@ -274,4 +276,27 @@ enum quoit_vigil_verdict quoit_vigil_take(struct quoit_vigil *vigil, int proxy_f
         vigil->is_due = true;
     }
     return QUOIT_VIGIL_FINE;
+}
+
+bool quoit_vigil_take_silence(struct quoit_vigil *vigil, const struct quoit_hosts *hosts,
+                              const struct quoit_proxy_message *message)
+{
+    const struct quoit_proxy_silence *found = &message->body.word.is.silence;
+    const struct quoit_boot *own = vigil->host;
+    struct quoit_silences *silences = &vigil->silences;
+    uint64_t now_ns = quoit_clock_now_ns();
+    char who[QUOIT_HOSTS_TEXT_BYTES + 8], text[QUOIT_SILENCE_TEXT_BYTES];
+    if (found->host >= hosts->count)
+        return true;
+    quoit_silences_take(silences, message->body.word.host, found, now_ns);
+    if (quoit_silence_reporter(found->host) != own->layout.host)
+        return false;
+    enum quoit_silence_line line = quoit_silences_due(silences, found->host, false, 0, now_ns);
+    if (line == QUOIT_SILENCE_NO_LINE || quoit_ended_decision(own->memory) >= 0)
+        return true;
+    snprintf(who, sizeof who, "host %s", hosts->list[found->host].name);
+    quoit_silence_text(&silences->hosts[found->host], line, who, "QUOIT_NETWORK_LIMIT", own->network.network_limit_ns,
+                       now_ns, text);
+    quoit_ended_line("%s", text);
+    return true;
 }

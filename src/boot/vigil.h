@@ -15,6 +15,7 @@
 #include "boot/boot.h"
 #include "boot/looks.h"
 #include "boot/proxy_process.h"
+#include "boot/silence.h"
 
 struct quoit_vigil {
     const struct quoit_boot *host; /* layout, and the memory as far as the records */
@@ -22,8 +23,9 @@ struct quoit_vigil {
     struct quoit_looks_seen *seen; /* [local_count], zero at first */
     bool has_left;                 /* PEs of another host have passed shmem_finalize since all were ready, of which: */
     struct quoit_proxy_left left;
-    uint64_t next_ns;  /* when the records are looked at again */
-    uint64_t asked_ns; /* when a round was begun, or asked for; 0: never */
+    struct quoit_silences silences; /* opened by the owner; what this host finds, and what it is to report */
+    uint64_t next_ns;               /* when the records are looked at again */
+    uint64_t asked_ns;              /* when a round was begun, or asked for; 0: never */
     /* Of host 0: */
     struct quoit_rounds rounds;
     bool is_due; /* some host has a PE in shmem_finalize, since the last round began */
@@ -43,6 +45,10 @@ struct quoit_proxy_left quoit_vigil_left(const struct quoit_vigil *vigil);
 enum quoit_vigil_verdict quoit_vigil_step(struct quoit_vigil *vigil, int proxy_fd, uint64_t now_ns);
 /* Begins a round, or asks host 0 for one, while a PE of a host is in shmem_finalize. */
 enum quoit_vigil_verdict quoit_vigil_ask(struct quoit_vigil *vigil, int proxy_fd, uint64_t now_ns);
+/* SILENCE, of this host's proxy or of another one. Each host has one agent to which the others pass what they find of
+ * it, and which prints the lines. False: that is another one. */
+bool quoit_vigil_take_silence(struct quoit_vigil *vigil, const struct quoit_hosts *hosts,
+                              const struct quoit_proxy_message *message);
 /* LEAVING, HOST_FINALIZED, ELSEWHERE, STILL or STILL_SEEN of another host. The last answer of a round decides. */
 enum quoit_vigil_verdict quoit_vigil_take(struct quoit_vigil *vigil, int proxy_fd,
                                           const struct quoit_proxy_message *message);

@@ -24,7 +24,7 @@ struct quoit_contact {
 struct quoit_contacts {
     struct quoit_net_choice network; /* that the proxy has opened */
     uint64_t tag;                    /* of the job */
-    uint64_t lost_limit_ns;          /* after which a host is lost */
+    uint64_t notice_ns;              /* after which a host is silent */
     uint64_t opening_ns;             /* see struct quoit_net_limits */
     bool is_rdma;                    /* likewise */
     bool takes_guests;               /* the proxies execute frames that PEs send by themselves */

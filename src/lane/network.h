@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "net/net.h"
+
 /* What a host tells all others, at most. */
 #define QUOIT_NETWORK_CONTACT_BYTES 576
 
@@ -20,9 +22,13 @@ struct quoit_lane_network {
      * every host has called it. False: some have not in time. */
     bool (*exchange)(void *arg, const void *own, uint32_t bytes, void *all_out);
     /* Called once for each host that is lost, and for one that has left when something is to be sent to it. is_silent:
-     * nothing came from it within lost_limit_ns, though its connection is up; it hangs, or the network is cut. */
+     * neither it nor its machine gave a sign within lost_limit_ns, though its connection is up. */
     void (*on_lost)(void *arg, uint32_t host, bool is_silent);
-    void *arg; /* of both */
+    /* A host is silent, or is so no more; as of net.h. NULL: nobody asks. */
+    void (*on_silence)(void *arg, uint32_t host, enum quoit_net_silence silence, uint64_t silent_ns, uint64_t dark_ns);
+    /* As of net.h: what who started the proxy knows of the other proxies. NULL: nothing. */
+    uint64_t (*sign_age_ns)(void *arg, uint32_t host);
+    void *arg; /* of all four */
 };
 
 #endif

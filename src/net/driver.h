@@ -19,7 +19,7 @@
 
 #include "net/net.h"
 
-#define QUOIT_NET_DRIVER_VERSION 9 /* of this header; others are refused */
+#define QUOIT_NET_DRIVER_VERSION 10 /* of this header; others are refused */
 
 /* A message may be reported before others of its host that were sent earlier, as long as it is less than so many ahead
  * of the first of them. */
@@ -65,7 +65,7 @@ struct quoit_net_transfer {
     uint64_t cookie;
 };
 
-/* All are required. */
+/* All are required, but sign_age_ns. */
 struct quoit_net_driver {
     uint32_t version; /* QUOIT_NET_DRIVER_VERSION */
     const char *name;
@@ -95,6 +95,9 @@ struct quoit_net_driver {
     uint32_t (*progress)(struct quoit_net_end *end);
     /* Reports what is outstanding to a lost host or guest as done with GONE, and keeps no messages for it. */
     void (*abandon)(struct quoit_net_end *end, uint32_t host);
+    /* How long ago the host's machine gave a sign, such as to acknowledge what it was sent, whether or not the host
+     * takes it; 0 too if it has acknowledged everything. UINT64_MAX: it never has. NULL: the library does not tell. */
+    uint64_t (*sign_age_ns)(const struct quoit_net_end *end, uint32_t host);
     int (*wait_fd)(const struct quoit_net_end *end);
     bool (*arm)(struct quoit_net_end *end);
 };

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: heartbeats and lost hosts among many. Each end speaks to few others; a host that dies is lost at all live ends,
- * also when others die with it, and nobody else is; a host that is cut off from one end alone is lost when that end
- * awaits it or has a put under way, and one that is there is not. Method: all ends in one thread, on a driver of this
- * file that hands over what is sent, but for hosts that are dead and pairs that are cut.
+/* Aim: heartbeats, silent and lost hosts among many. Each end speaks to few others; a host that dies is lost at all
+ * live ends, also when others die with it, and nobody else is; a host that is cut off from one end alone is lost when
+ * that end awaits it or has a put under way, and one that is there is not. A host of which nothing comes is reported as
+ * silent, and as heard when it is back; it is lost after the limit, but never while its machine answers. Method: all
+ * ends in one thread, on a driver of this file that hands over what is sent, but for hosts that are dead or stopped and
+ * pairs that are cut, and on a clock that moves with each step.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +16,7 @@
 
 #include "base/prng.h"
 #include "env/clock.h"
+#include "env/primitives.h"
 #include "net/driver_rig.h"
 
 #define HOSTS_MAX     100u
@@ -23,6 +26,7 @@
 
 struct letter {
     struct letter *next;
+    uint32_t from;
     uint32_t bytes;
     _Alignas(8) char message[MESSAGE_BYTES];
 };
@@ -38,14 +42,36 @@ struct fake {
 /* All hosts, and what each end was told. */
 static struct {
     uint32_t count;
+    uint64_t limit_ns;
     struct quoit_net *nets[HOSTS_MAX];
     struct fake *fakes[HOSTS_MAX];
     bool is_dead[HOSTS_MAX];
+    bool is_stopped[HOSTS_MAX]; /* what is sent to it waits */
+    bool is_out[HOSTS_MAX];     /* its cable, so what it sends waits, too */
+    bool answers[HOSTS_MAX];    /* its machine */
+    bool is_seen[HOSTS_MAX];    /* to be there, by another way */
     bool is_cut[HOSTS_MAX][HOSTS_MAX];
-    bool has_spoken[HOSTS_MAX][HOSTS_MAX]; /* from, to */
-    bool has_lost[HOSTS_MAX][HOSTS_MAX];   /* at, whom */
+    bool has_spoken[HOSTS_MAX][HOSTS_MAX];                /* from, to */
+    bool has_lost[HOSTS_MAX][HOSTS_MAX];                  /* at, whom */
+    enum quoit_net_silence silence[HOSTS_MAX][HOSTS_MAX]; /* at, of whom: as reported last */
+    uint32_t report_count;
+    uint64_t silent_ns, dark_ns; /* of the last report */
     struct quoit_net_window *window;
 } world;
+
+static uint64_t now_of_test_ns;
+
+static uint64_t read_clock(void)
+{
+    return now_of_test_ns;
+}
+
+static void sleep_by_clock(uint64_t duration_ns)
+{
+    now_of_test_ns += duration_ns;
+}
+
+static const struct quoit_primitives primitives = {.now_ns = read_clock, .sleep_ns = sleep_by_clock};
 
 static enum quoit_status fake_open(const struct quoit_net_driver_config *config, struct quoit_net_end **end_out,
                                    char problem[QUOIT_NET_PROBLEM_BYTES])
@@ -93,6 +119,7 @@ static enum quoit_status fake_send(struct quoit_net_end *end, uint32_t host, voi
     struct fake *to = world.fakes[host];
     struct letter *letter = calloc(1, sizeof *letter);
     assert_non_null(letter);
+    letter->from = from->host;
     letter->bytes = bytes;
     memcpy(letter->message, buffer, bytes);
     *to->last = letter;
@@ -104,15 +131,34 @@ static uint32_t fake_progress(struct quoit_net_end *end)
 {
     struct fake *fake = (struct fake *)end;
     uint32_t count = 0;
-    for (; fake->first; count++) {
-        struct letter *letter = fake->first;
-        fake->first = letter->next;
-        if (!fake->first)
-            fake->last = &fake->first;
+    for (struct letter **at = &fake->first; *at;) {
+        struct letter *letter = *at;
+        if (world.is_out[letter->from] || world.is_out[fake->host]) {
+            at = &letter->next;
+            continue;
+        }
+        *at = letter->next;
         fake->events.message(fake->events.arg, letter->message, letter->bytes);
         free(letter);
+        count++;
     }
+    for (fake->last = &fake->first; *fake->last;)
+        fake->last = &(*fake->last)->next;
     return count;
+}
+
+static uint64_t fake_sign_age_ns(const struct quoit_net_end *end, uint32_t host)
+{
+    const struct fake *from = (const struct fake *)end;
+    bool answers = world.answers[host] && !world.is_dead[host] && !world.is_cut[from->host][host] &&
+                   !world.is_out[host] && !world.is_out[from->host];
+    return answers ? 0 : UINT64_MAX;
+}
+
+static uint64_t other_sign_age_ns(void *arg, uint32_t host)
+{
+    (void)arg;
+    return world.is_seen[host] ? 0 : UINT64_MAX;
 }
 
 static uint32_t own_of(const void *arg)
@@ -139,6 +185,17 @@ static void on_lost(void *arg, uint32_t host, enum quoit_status status)
     world.has_lost[own][host] = true;
 }
 
+static void on_silence(void *arg, uint32_t host, enum quoit_net_silence silence, uint64_t silent_ns, uint64_t dark_ns)
+{
+    uint32_t own = own_of(arg);
+    assert_int_not_equal(world.silence[own][host], silence);
+    assert_false(world.has_lost[own][host]);
+    world.silence[own][host] = silence;
+    world.silent_ns = silent_ns;
+    world.dark_ns = dark_ns;
+    world.report_count++;
+}
+
 static void close_world(void)
 {
     for (uint32_t host = 0; host < world.count; host++)
@@ -150,29 +207,37 @@ static void close_world(void)
 static void progress_all(void)
 {
     for (uint32_t host = 0; host < world.count; host++)
-        if (!world.is_dead[host])
+        if (!world.is_dead[host] && !world.is_stopped[host])
             quoit_net_progress(world.nets[host]);
     quoit_clock_sleep_ns(1000000);
 }
 
-static void progress_for(uint32_t limits)
+static void progress_until(uint64_t end_ns)
 {
-    for (uint64_t end_ns = quoit_clock_now_ns() + limits * LIMIT_NS; quoit_clock_now_ns() < end_ns;)
+    while (quoit_clock_now_ns() < end_ns)
         progress_all();
 }
 
-static void open_world(uint32_t count)
+static void progress_for(uint32_t limits)
+{
+    progress_until(quoit_clock_now_ns() + limits * world.limit_ns);
+}
+
+static void open_world_with(uint32_t count, uint64_t limit_ns)
 {
     const struct quoit_net_address address = {.bytes = 1};
     char problem[QUOIT_NET_PROBLEM_BYTES];
     world.count = count;
+    world.limit_ns = limit_ns;
     for (uint32_t host = 0; host < count; host++) {
         const struct quoit_net_config config = {.host = host,
                                                 .host_count = count,
-                                                .lost_limit_ns = LIMIT_NS,
+                                                .lost_limit_ns = limit_ns,
                                                 .on_done = on_done,
                                                 .on_message = on_message,
                                                 .on_lost = on_lost,
+                                                .on_silence = on_silence,
+                                                .sign_age_ns = other_sign_age_ns,
                                                 .arg = &world.nets[host]};
         assert_int_equal(quoit_net_open(&config, &world.nets[host], problem), QUOIT_OK);
     }
@@ -181,6 +246,11 @@ static void open_world(uint32_t count)
             if (other != host)
                 assert_int_equal(quoit_net_connect(world.nets[host], other, &address), QUOIT_OK);
     progress_for(1);
+}
+
+static void open_world(uint32_t count)
+{
+    open_world_with(count, LIMIT_NS);
 }
 
 static void kill_host(uint32_t host)
@@ -313,17 +383,101 @@ static void test_a_host_that_is_awaited(void **state)
     close_world();
 }
 
+/* A host is stopped, or its cable is out, for less than the limit: one report of each other one when it is silent, one
+ * when it is back, and nothing is lost. */
+static void test_a_host_that_is_silent_for_a_while(void **state)
+{
+    (void)state;
+    for (uint32_t is_out = 0; is_out < 2; is_out++) {
+        const uint32_t reports = is_out ? 4 : 2; /* it finds the others silent, too */
+        open_world_with(3, QUOIT_NET_LOST_LIMIT_NS);
+        const uint64_t begin_ns = quoit_clock_now_ns();
+        world.report_count = 0;
+        world.answers[0] = world.answers[1] = world.answers[2] = true;
+        world.is_out[2] = is_out != 0;
+        world.is_stopped[2] = !is_out;
+        progress_until(begin_ns + QUOIT_NET_NOTICE_NS - 300000000u);
+        assert_int_equal(world.report_count, 0);
+        progress_until(begin_ns + QUOIT_NET_NOTICE_NS + 300000000u);
+        assert_int_equal(world.silence[0][2], is_out ? QUOIT_NET_DARK : QUOIT_NET_ANSWERED);
+        assert_int_equal(world.silence[1][2], world.silence[0][2]);
+        assert_int_equal(world.silence[0][1], QUOIT_NET_PRESENT);
+        progress_until(begin_ns + 50000000000u);
+        assert_int_equal(world.report_count, reports);
+        world.is_out[2] = world.is_stopped[2] = false;
+        progress_until(begin_ns + 51000000000u);
+        assert_int_equal(world.report_count, 2 * reports);
+        assert_int_equal(world.silence[0][2], QUOIT_NET_PRESENT);
+        assert_true(world.silent_ns > 49000000000u && world.silent_ns < 51000000000u);
+        check_the_living();
+        close_world();
+    }
+}
+
+/* For as long as its machine answers, or it is seen; from then on for the limit. */
+static void test_a_host_that_is_stopped_for_long(void **state)
+{
+    (void)state;
+    for (uint32_t is_seen = 0; is_seen < 2; is_seen++) {
+        open_world(3);
+        world.is_stopped[2] = true;
+        world.answers[2] = !is_seen;
+        world.is_seen[2] = is_seen;
+        progress_for(100);
+        check_the_living();
+        assert_int_equal(world.silence[0][2], QUOIT_NET_ANSWERED);
+        world.answers[2] = world.is_seen[2] = false;
+        const uint64_t begin_ns = quoit_clock_now_ns();
+        progress_until(begin_ns + LIMIT_NS * 3 / 4);
+        assert_int_equal(world.silence[0][2], QUOIT_NET_DARK);
+        assert_true(world.silent_ns > 99 * LIMIT_NS);
+        assert_true(world.dark_ns < LIMIT_NS);
+        check_the_living();
+        kill_host(2);
+        await_the_dead();
+        assert_true(quoit_clock_now_ns() - begin_ns < 3 * LIMIT_NS);
+        close_world();
+    }
+}
+
+/* Silent to who awaits it, and so to nobody once nobody does. */
+static void test_a_silent_host_that_is_awaited_no_more(void **state)
+{
+    (void)state;
+    open_world(64);
+    world.report_count = 0;
+    world.answers[30] = true;
+    world.is_cut[30][5] = true;
+    quoit_net_await(world.nets[5], 30, true);
+    progress_for(SOME_LIMITS);
+    assert_int_equal(world.silence[5][30], QUOIT_NET_ANSWERED);
+    quoit_net_await(world.nets[5], 30, false);
+    progress_for(1);
+    assert_int_equal(world.silence[5][30], QUOIT_NET_PRESENT);
+    assert_int_equal(world.report_count, 2);
+    check_the_living();
+    close_world();
+}
+
 int main(void)
 {
+    now_of_test_ns = LIMIT_NS;
+    quoit_primitives = &primitives;
     fake_driver.open = fake_open;
     fake_driver.close = fake_close;
     fake_driver.send_buffer = fake_send_buffer;
     fake_driver.send = fake_send;
     fake_driver.progress = fake_progress;
+    fake_driver.sign_age_ns = fake_sign_age_ns;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_few_speak_to_each_other),    cmocka_unit_test(test_who_dies_is_lost_at_all),
-        cmocka_unit_test(test_who_dies_with_its_watchers), cmocka_unit_test(test_a_pair_that_is_cut),
+        cmocka_unit_test(test_few_speak_to_each_other),
+        cmocka_unit_test(test_who_dies_is_lost_at_all),
+        cmocka_unit_test(test_who_dies_with_its_watchers),
+        cmocka_unit_test(test_a_pair_that_is_cut),
         cmocka_unit_test(test_a_host_that_is_awaited),
+        cmocka_unit_test(test_a_host_that_is_silent_for_a_while),
+        cmocka_unit_test(test_a_host_that_is_stopped_for_long),
+        cmocka_unit_test(test_a_silent_host_that_is_awaited_no_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,124 +3,13 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "env/clock.h"
-#include "net/driver.h"
+#include "net/state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define HEARTBEATS_A_LIMIT 8       /* so that one that is late is not missed */
-#define AWAY_HEARTBEATS    2       /* after longer without progress this host was held up, not the others silent */
-#define RETRY_NS           1000000 /* a heartbeat that found no buffer */
-#define WATCH_ALL_HOSTS    32      /* with more each end watches some; see watches() */
-
-/* ASK: the receiver, which does not watch the sender, is to say something. LOST: the sender has lost a host. GUEST: the
- * sender is one; nothing of it follows before the answer. */
-enum message_kind {
-    MESSAGE_PAYLOAD = 1,
-    MESSAGE_HEARTBEAT,
-    MESSAGE_LEAVING,
-    MESSAGE_ASK,
-    MESSAGE_LOST,
-    MESSAGE_GUEST, /* who has come */
-    MESSAGE_KIND_COUNT
-};
-
-/* The payload of LOST. */
-struct loss {
-    uint32_t host;
-    uint32_t status; /* as on_lost is told */
-};
-
-/* The payload of GUEST. */
-struct arrival {
-    uint64_t opened_ns; /* on its host's clock: it tells guests of one number apart, of which the last one counts */
-    struct quoit_net_address address;
-};
-
-/* Before the payload of every message. */
-struct message_header {
-    uint64_t tag;      /* of the job; of a guest's messages after GUEST, and when it was opened */
-    uint32_t sequence; /* 1, 2, 3, ... from one host to another: each message arrives, once */
-    uint16_t host;     /* the sender; guests follow the hosts */
-    uint8_t kind;      /* enum message_kind */
-    uint8_t version;   /* of the driver contract */
-};
-_Static_assert(sizeof(struct message_header) == 16, "the payload behind it stays aligned");
-
-enum host_state { HOST_UNKNOWN, HOST_CONNECTED, HOST_LEFT, HOST_LOST };
-
-/* A message that a driver reported before one that was sent earlier. */
-struct held {
-    struct held *next;
-    uint32_t sequence;
-    uint32_t bytes;
-    _Alignas(8) char message[];
-};
-
-struct host {
-    struct held *held; /* by sequence */
-    uint8_t state;     /* enum host_state */
-    bool is_heard;     /* it has said something */
-    bool is_self;      /* this end: nothing is to be heard of it */
-    bool is_watched;   /* heartbeats go and come */
-    bool is_awaited;   /* quoit_net_await() */
-    bool is_asked;     /* it has sent ASK and got no answer yet */
-    bool is_farewell_sent;
-    bool is_greeted; /* a guest has sent it GUEST */
-    bool is_broken;  /* the driver said so, and on_lost has not been called */
-    uint32_t sent_sequence;
-    uint32_t heard_sequence;
-    uint64_t beat_ns; /* when the next heartbeat to it is due; 0: now, nothing was sent yet */
-    uint64_t heard_ns;
-    uint32_t told_count; /* of the losses, so many were told to it */
-    uint64_t outstanding_count;
-    uint64_t outstanding_bytes;
-    bool has_gone;      /* something was done with GONE since the last flush */
-    uint64_t opened_ns; /* of the last guest that was taken */
-};
-
-struct quoit_net_region {
-    struct quoit_net_key key;
-    void *of_driver;
-    char *memory; /* NULL: there is none */
-};
-
-struct quoit_net_window {
-    struct quoit_net *net;
-    uint32_t host;
-    uint64_t bytes;
-    void *of_driver;
-    struct quoit_net_window *next;
-};
-
-struct quoit_net {
-    struct quoit_net_config config;
-    const struct quoit_net_driver *driver;
-    struct quoit_net_end *end;
-    struct quoit_net_limits limits; /* without what the header takes of a message */
-    struct host *hosts;             /* [end_count] */
-    struct loss *losses;            /* loss_count, in the order in which this end heard of them */
-    struct quoit_net_region region;
-    struct quoit_net_window *windows;
-    uint64_t opened_ns; /* this end */
-    uint64_t outstanding_count;
-    uint32_t loss_count;
-    uint32_t unheard_count; /* watched hosts that have said nothing yet */
-    uint64_t now_ns;        /* of the last progress */
-    uint64_t next_watch_ns; /* when heartbeats are looked after */
-    uint64_t dropped_count; /* messages of strangers */
-    bool has_broken;        /* a host is_broken */
-    bool is_inside;         /* progress runs: callbacks must not call it */
-};
-
-/* Hosts, and guests behind them. */
-static uint32_t end_count(const struct quoit_net *net)
-{
-    return net->config.host_count + net->config.guest_count;
-}
-
-static void drop_held(struct host *host)
+void quoit_net_drop_held(struct host *host)
 {
     for (struct held *held = host->held, *next; held; held = next) {
         next = held->next;
@@ -148,21 +37,13 @@ static void on_done(void *arg, uint32_t host_index, uint64_t cookie, enum quoit_
 
 static void on_broken(void *arg, uint32_t host)
 {
-    struct quoit_net *net = arg;
-    net->hosts[host].is_broken = true;
-    net->has_broken = true;
+    quoit_net_break(arg, host);
 }
 
 /* Others, and this end if it is connected to itself. */
 static bool may_send(const struct quoit_net *net, uint32_t host)
 {
     return host < end_count(net) && (host != net->config.host || net->hosts[host].is_self);
-}
-
-/* Of the messages of an end. */
-static uint64_t tag_of(const struct quoit_net *net, const struct message_header *header, uint64_t opened_ns)
-{
-    return net->config.tag + (header->host >= net->config.host_count && header->kind != MESSAGE_GUEST ? opened_ns : 0);
 }
 
 /* Whether the message is of a host of this job. A peer can send anything. */
@@ -201,8 +82,6 @@ static const char *hold(struct host *host, const struct message_header *header, 
     return NULL;
 }
 
-static void lose(struct quoit_net *net, uint32_t host_index, enum quoit_status status);
-
 /* A guest has come, perhaps once more; the words of an earlier one may come behind those of a later one. The next watch
  * answers. */
 static void take_guest(struct quoit_net *net, const struct message_header *header, uint32_t bytes)
@@ -216,7 +95,7 @@ static void take_guest(struct quoit_net *net, const struct message_header *heade
         arrival.opened_ns <= guest->opened_ns)
         return;
     if (guest->state == HOST_CONNECTED)
-        lose(net, header->host, QUOIT_GONE);
+        quoit_net_lose(net, header->host, QUOIT_GONE);
     if (net->driver->connect(net->end, header->host, &arrival.address) != QUOIT_OK)
         return;
     *guest = (struct host){.state = HOST_CONNECTED,
@@ -236,7 +115,7 @@ static void take_loss(struct quoit_net *net, const void *payload, uint32_t bytes
     memcpy(&loss, payload, sizeof loss);
     if (loss.host < net->config.host_count && net->hosts[loss.host].state == HOST_CONNECTED &&
         !net->hosts[loss.host].is_self)
-        lose(net, loss.host, loss.status == QUOIT_TIMEOUT ? QUOIT_TIMEOUT : QUOIT_GONE);
+        quoit_net_lose(net, loss.host, loss.status == QUOIT_TIMEOUT ? QUOIT_TIMEOUT : QUOIT_GONE);
 }
 
 /* The next message of its host. */
@@ -248,6 +127,7 @@ static void take(struct quoit_net *net, const struct message_header *header, uin
     host->is_heard = true;
     host->heard_sequence = header->sequence;
     host->heard_ns = net->now_ns;
+    quoit_net_note_silence(net, header->host, QUOIT_NET_PRESENT);
     if (header->kind == MESSAGE_LEAVING) {
         host->state = HOST_LEFT;
         if (net->config.on_left)
@@ -279,7 +159,7 @@ static void on_message(void *arg, const void *message, uint32_t bytes)
             return;
         quoit_log(QUOIT_LOG_ERROR, "net: message %u of host %u came after %u: %s", header->sequence, header->host,
                   host->heard_sequence, problem);
-        on_broken(net, header->host);
+        quoit_net_break(net, header->host);
         return;
     }
     take(net, header, bytes);
@@ -291,148 +171,6 @@ static void on_message(void *arg, const void *message, uint32_t bytes)
     }
 }
 
-/* Heartbeats and lost hosts */
-
-/* As others know this end. */
-static uint32_t own_number(const struct quoit_net *net)
-{
-    return net->config.is_guest ? net->config.host_count + net->config.guest : net->config.host;
-}
-
-static uint64_t heartbeat_ns(const struct quoit_net *net)
-{
-    return net->config.lost_limit_ns / HEARTBEATS_A_LIMIT;
-}
-
-static enum quoit_status send_kind(struct quoit_net *net, uint32_t host_index, enum message_kind kind,
-                                   const void *payload, uint32_t bytes)
-{
-    struct host *host = &net->hosts[host_index];
-    struct message_header *header = net->driver->send_buffer(net->end);
-    if (!header)
-        return QUOIT_FULL;
-    *header = (struct message_header){.sequence = host->sent_sequence + 1,
-                                      .host = (uint16_t)own_number(net),
-                                      .kind = (uint8_t)kind,
-                                      .version = QUOIT_NET_DRIVER_VERSION};
-    header->tag = tag_of(net, header, net->opened_ns);
-    if (bytes)
-        memcpy(header + 1, payload, bytes);
-    enum quoit_status status = net->driver->send(net->end, host_index, header, (uint32_t)sizeof *header + bytes);
-    if (status == QUOIT_OK) {
-        host->sent_sequence++;
-        host->beat_ns = net->now_ns + heartbeat_ns(net);
-    } else if (status != QUOIT_FULL) {
-        on_broken(net, host_index);
-        status = QUOIT_GONE;
-    }
-    return status;
-}
-
-static void lose(struct quoit_net *net, uint32_t host_index, enum quoit_status status)
-{
-    struct host *host = &net->hosts[host_index];
-    bool was_connected = host->state == HOST_CONNECTED;
-    host->is_broken = false;
-    if (host_index >= net->config.host_count) { /* another guest may come in its place */
-        if (!was_connected)
-            return;
-        drop_held(host);
-        *host = (struct host){.opened_ns = host->opened_ns};
-        net->driver->abandon(net->end, host_index);
-        net->config.on_lost(net->config.arg, host_index, status);
-        return;
-    }
-    if (host->state == HOST_LOST)
-        return;
-    host->state = was_connected ? HOST_LOST : host->state; /* one that has left may break its connection */
-    net->unheard_count -= was_connected && !host->is_heard && host->is_watched;
-    net->driver->abandon(net->end, host_index);
-    if (!was_connected)
-        return;
-    net->losses[net->loss_count++] = (struct loss){.host = host_index, .status = (uint32_t)status};
-    net->next_watch_ns = net->now_ns;
-    net->config.on_lost(net->config.arg, host_index, status);
-}
-
-/* Callbacks may send, and so find another host broken: the next progress loses that one. */
-static void lose_broken(struct quoit_net *net)
-{
-    net->has_broken = false;
-    for (uint32_t i = 0; i < end_count(net); i++)
-        if (net->hosts[i].is_broken)
-            lose(net, i, QUOIT_GONE);
-}
-
-/* Others may have spoken while nobody listened: of a time without progress only a heartbeat's counts as silence. That
- * does, and so does the silence before, or an end that is held up again and again would never find a dead host. */
-static void forgive(struct quoit_net *net, uint64_t away_ns)
-{
-    uint64_t excused_ns = away_ns - heartbeat_ns(net);
-    for (uint32_t i = 0; i < net->config.host_count; i++) {
-        uint64_t heard_ns = net->hosts[i].heard_ns + excused_ns;
-        net->hosts[i].heard_ns = heard_ns < net->now_ns ? heard_ns : net->now_ns;
-    }
-}
-
-/* Of many hosts an end watches those at distances 1, 2, 4 and so on, both ways; they watch it. So each host has more
- * than log2 of their number that notice its death, and a loss that each who hears of it tells to those it watches
- * reaches all in log2 steps, as long as one way is left. */
-static bool watches(const struct quoit_net *net, uint32_t host_index)
-{
-    const uint32_t count = net->config.host_count;
-    uint32_t ahead = (host_index + count - net->config.host) % count, behind = count - ahead;
-    return !net->config.is_guest && ahead != 0 &&
-           (count <= WATCH_ALL_HOSTS || (ahead & (ahead - 1)) == 0 || (behind & (behind - 1)) == 0);
-}
-
-/* Whether the end wants to hear from the host. */
-static bool is_expected(const struct host *host)
-{
-    return !host->is_self && (host->is_watched || host->is_awaited || host->outstanding_count > 0);
-}
-
-/* Before the host is awaited, or a put or get begins: its silence counts from now on. */
-static void expect(struct quoit_net *net, struct host *host)
-{
-    if (!is_expected(host))
-        host->heard_ns = net->now_ns;
-}
-
-/* Says what is due. FULL: not all of it. */
-static enum quoit_status speak(struct quoit_net *net, uint32_t host_index)
-{
-    struct host *host = &net->hosts[host_index];
-    enum quoit_status status = QUOIT_OK;
-    while (host->is_watched && host->told_count < net->loss_count && status == QUOIT_OK) {
-        status = send_kind(net, host_index, MESSAGE_LOST, &net->losses[host->told_count], sizeof net->losses[0]);
-        host->told_count += status == QUOIT_OK;
-    }
-    bool is_due = is_expected(host) && net->now_ns >= host->beat_ns;
-    if (status == QUOIT_OK && (host->is_asked || is_due)) { /* ASK is no answer, or two would ask for ever */
-        bool asks = !host->is_asked && !host->is_watched;
-        status = send_kind(net, host_index, asks ? MESSAGE_ASK : MESSAGE_HEARTBEAT, NULL, 0);
-        host->is_asked &= status != QUOIT_OK;
-    }
-    return status;
-}
-
-static void watch(struct quoit_net *net)
-{
-    net->next_watch_ns = net->now_ns + heartbeat_ns(net) / 2;
-    for (uint32_t i = 0; i < net->config.host_count; i++) {
-        struct host *host = &net->hosts[i];
-        uint64_t limit_ns = host->is_heard ? net->config.lost_limit_ns : net->config.start_limit_ns;
-        if (host->state != HOST_CONNECTED)
-            continue;
-        if (is_expected(host) && net->now_ns - host->heard_ns > limit_ns)
-            lose(net, i, QUOIT_TIMEOUT);
-    }
-    for (uint32_t i = 0; i < end_count(net); i++)
-        if (net->hosts[i].state == HOST_CONNECTED && speak(net, i) == QUOIT_FULL)
-            net->next_watch_ns = net->now_ns + RETRY_NS;
-}
-
 uint32_t quoit_net_progress(struct quoit_net *net)
 {
     quoit_assert(!net->is_inside);
@@ -440,12 +178,7 @@ uint32_t quoit_net_progress(struct quoit_net *net)
     uint64_t before_ns = net->now_ns;
     net->now_ns = quoit_clock_now_ns();
     uint32_t done_count = net->driver->progress(net->end);
-    if (net->now_ns - before_ns > AWAY_HEARTBEATS * heartbeat_ns(net))
-        forgive(net, net->now_ns - before_ns);
-    if (net->now_ns >= net->next_watch_ns && !net->config.is_guest)
-        watch(net);
-    if (net->has_broken)
-        lose_broken(net);
+    quoit_net_look_after(net, before_ns);
     net->is_inside = false;
     return done_count;
 }
@@ -616,7 +349,7 @@ void quoit_net_close(struct quoit_net *net)
         net->driver->unreg(net->end, net->region.of_driver);
     net->driver->close(net->end);
     for (uint32_t i = 0; i < end_count(net); i++)
-        drop_held(&net->hosts[i]);
+        quoit_net_drop_held(&net->hosts[i]);
     free(net->losses);
     free(net->hosts);
     free(net);
@@ -652,7 +385,7 @@ enum quoit_status quoit_net_connect(struct quoit_net *net, uint32_t host_index, 
     host->heard_ns = net->now_ns;
     host->state = HOST_CONNECTED;
     host->is_self = host_index == net->config.host;
-    host->is_watched = watches(net, host_index);
+    host->is_watched = quoit_net_watches(net, host_index);
     net->unheard_count += !host->is_heard && host->is_watched;
     return QUOIT_OK;
 }
@@ -698,7 +431,7 @@ static bool is_known(struct quoit_net *net, uint32_t host_index)
     struct host *host = &net->hosts[host_index];
     if (!host->is_greeted) {
         const struct arrival arrival = {.opened_ns = net->opened_ns, .address = net->end->address};
-        host->is_greeted = send_kind(net, host_index, MESSAGE_GUEST, &arrival, sizeof arrival) == QUOIT_OK;
+        host->is_greeted = quoit_net_send_kind(net, host_index, MESSAGE_GUEST, &arrival, sizeof arrival) == QUOIT_OK;
     }
     return host->is_heard;
 }
@@ -732,14 +465,14 @@ static enum quoit_status begin(struct quoit_net *net, const struct quoit_net_win
     transfer->host = window->host;
     transfer->window = window->of_driver;
     transfer->region = region ? region->of_driver : NULL;
-    expect(net, host);
+    quoit_net_expect(net, host);
     enum quoit_status status = operation(net->end, transfer);
     if (status == QUOIT_OK) {
         host->outstanding_count++;
         host->outstanding_bytes += transfer->bytes;
         net->outstanding_count++;
     } else if (status != QUOIT_FULL) {
-        on_broken(net, window->host);
+        quoit_net_break(net, window->host);
         status = QUOIT_GONE;
     }
     return status;
@@ -773,13 +506,13 @@ enum quoit_status quoit_net_send(struct quoit_net *net, uint32_t host, const voi
         return QUOIT_GONE;
     if (net->config.is_guest && !is_known(net, host))
         return QUOIT_FULL;
-    return send_kind(net, host, MESSAGE_PAYLOAD, payload, bytes);
+    return quoit_net_send_kind(net, host, MESSAGE_PAYLOAD, payload, bytes);
 }
 
 void quoit_net_await(struct quoit_net *net, uint32_t host_index, bool is_awaited)
 {
     struct host *host = &net->hosts[host_index];
-    expect(net, host);
+    quoit_net_expect(net, host);
     host->is_awaited = is_awaited;
 }
 
@@ -846,7 +579,7 @@ static bool has_left(struct quoit_net *net)
         if (host->state == HOST_UNKNOWN || host->state == HOST_LOST)
             continue;
         if (!host->is_farewell_sent)
-            host->is_farewell_sent = send_kind(net, i, MESSAGE_LEAVING, NULL, 0) != QUOIT_FULL;
+            host->is_farewell_sent = quoit_net_send_kind(net, i, MESSAGE_LEAVING, NULL, 0) != QUOIT_FULL;
         is_done &= host->is_farewell_sent && host->state == HOST_LEFT;
     }
     return is_done;

@@ -22,13 +22,17 @@
  * number comes. Where they say knows_guests, its puts and gets too need a host that allows it. What needs that is FULL
  * until the host knows the guest.
  *
- * Lost hosts: every end sends heartbeats from within progress, to all others while there are few, else to some, so that
- * each host is watched by several. A host that was not heard of for lost_limit_ns, or, until it has first spoken, for
- * start_limit_ns, or whose connection broke, is lost, for good; so it is where another end says that it is lost there.
- * on_lost names it once, what was outstanding to it is done with GONE, and every later operation to it returns GONE.
- * The driver may still read or write the memory of such an operation until the end is closed. A host to which puts or
- * gets are outstanding, or that is awaited, is asked for a word as often as heartbeats go, and has the same limit. A
- * host that leaves says so, and is not lost.
+ * Silent hosts: every end sends heartbeats from within progress, to all others while there are few, else to some, so
+ * that each host is watched by several. A host to which puts or gets are outstanding, or that is awaited, is asked for
+ * a word as often. One of which nothing has come for quoit_net_notice_ns() is silent, as on_silence reports: its
+ * process is stopped, the machine is busy or suspended, or a cable is out. It is waited for. Where the driver can tell,
+ * a silent host whose machine acknowledges what it is sent has only no processor, however long that takes.
+ *
+ * Lost hosts: a host whose connection broke is lost, for good; so is one that is silent, and whose machine acknowledges
+ * nothing either, for lost_limit_ns, or, until it has first spoken, for start_limit_ns; and one that another end has
+ * lost. on_lost names it once, what was outstanding to it is done with GONE, and every later operation to it returns
+ * GONE. The driver may still read or write the memory of such an operation until the end is closed. A host that leaves
+ * says so, and is not lost.
  *
  * Trust: messages of another job, by its tag, are dropped. The bytes of a connection are the library's to check.
  *
@@ -51,9 +55,12 @@
 #define QUOIT_NET_PROBLEM_BYTES     256
 #define QUOIT_NET_HOSTS_MAX         4096
 #define QUOIT_NET_ALL_HOSTS         UINT32_MAX
-#define QUOIT_NET_LOST_LIMIT_NS     2000000000u
+/* A TCP connection that has transmitted in vain for as long as a cable was out tries again when it was so once more. So
+ * an outage of 20 s may last 40. */
+#define QUOIT_NET_LOST_LIMIT_NS 60000000000u
+#define QUOIT_NET_NOTICE_NS     2000000000u
 /* Puts and gets to a host take turns with its heartbeats: no more of them are under way than a slow network (100
- * Mbit/s) carries within the limit. */
+ * Mbit/s) carries before a host is silent. */
 #define QUOIT_NET_WINDOW_BYTES (16u << 20)
 /* Nor so many that a host that answers no more takes all of a driver's entries from the others. */
 #define QUOIT_NET_TRANSFERS_MAX 256u
@@ -97,6 +104,13 @@ struct quoit_net_choice {
     bool is_loopback; /* it reaches this machine alone */
 };
 
+/* Of a host, at one end. */
+enum quoit_net_silence {
+    QUOIT_NET_PRESENT,
+    QUOIT_NET_ANSWERED, /* silent; its machine acknowledges what it is sent */
+    QUOIT_NET_DARK,     /* silent, and so is its machine, as far as the driver can tell */
+};
+
 struct quoit_net_config {
     const char *driver;   /* "tcp", "ofi", "ucx"; NULL or "auto": the first that works, see quoit_net_explain_auto() */
     const char *provider; /* NULL: the driver's choice */
@@ -118,8 +132,20 @@ struct quoit_net_config {
     void (*on_message)(void *arg, uint32_t host, const void *payload, uint32_t bytes);
     void (*on_lost)(void *arg, uint32_t host, enum quoit_status status); /* TIMEOUT: silent; GONE: disconnected */
     void (*on_left)(void *arg, uint32_t host);                           /* it has said so; NULL: nobody asks */
-    void *arg;                                                           /* of all four */
+    /* It has changed. silent_ns: since something came from the host; PRESENT: as long as it was silent. dark_ns: since
+     * its machine gave a sign. NULL: nobody asks. */
+    void (*on_silence)(void *arg, uint32_t host, enum quoit_net_silence silence, uint64_t silent_ns, uint64_t dark_ns);
+    /* How long ago the host gave a sign that its owner has seen by another way: it is stopped, perhaps, but there.
+     * UINT64_MAX: it never has. NULL: nobody looks. */
+    uint64_t (*sign_age_ns)(void *arg, uint32_t host);
+    void *arg; /* of all six */
 };
+
+/* After so long a host is silent that is lost after lost_limit_ns. */
+static inline uint64_t quoit_net_notice_ns(uint64_t lost_limit_ns)
+{
+    return lost_limit_ns / 2 < QUOIT_NET_NOTICE_NS ? lost_limit_ns / 2 : QUOIT_NET_NOTICE_NS;
+}
 
 /* Loads the driver's library, which takes a while: open need not wait for it then. What fails here open reports. */
 void quoit_net_load(const char *driver);

@@ -62,7 +62,8 @@ struct rig {
     uint64_t done_count;
     uint64_t gone_count;
     uint64_t message_count;
-    uint32_t lost_mask; /* hosts */
+    uint32_t lost_mask;   /* hosts */
+    uint32_t silent_mask; /* hosts that are */
     uint32_t guest_lost_count;
     enum quoit_status lost_status;
     uint64_t lost_ns;
@@ -133,6 +134,15 @@ static inline void rig_lost(void *arg, uint32_t host, enum quoit_status status)
     rig->lost_mask |= 1u << host;
     rig->lost_status = status;
     rig->lost_ns = quoit_clock_now_ns();
+}
+
+static inline void rig_silence(void *arg, uint32_t host, enum quoit_net_silence silence, uint64_t silent_ns,
+                               uint64_t dark_ns)
+{
+    struct rig *rig = arg;
+    (void)silent_ns, (void)dark_ns;
+    rig->silent_mask &= ~(1u << host);
+    rig->silent_mask |= (silence != QUOIT_NET_PRESENT ? 1u : 0u) << host;
 }
 
 /* All hosts meet. */
@@ -217,6 +227,7 @@ static inline void rig_open(struct rig *rig)
                                             .on_done = rig_done,
                                             .on_message = rig_message,
                                             .on_lost = rig_lost,
+                                            .on_silence = rig_silence,
                                             .arg = rig};
     enum quoit_status status = quoit_net_open(&config, &rig->net, problem);
     if (status != QUOIT_OK)

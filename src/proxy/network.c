@@ -635,6 +635,20 @@ static void on_lost(void *arg, uint32_t host, enum quoit_status status)
     lose(network, host, status == QUOIT_TIMEOUT);
 }
 
+static void on_silence(void *arg, uint32_t host, enum quoit_net_silence silence, uint64_t silent_ns, uint64_t dark_ns)
+{
+    const struct quoit_lane *lane = ((const struct network *)arg)->lane;
+    const struct quoit_lane_network *config = lane->group->network;
+    if (config->on_silence && !quoit_lane_is_stopping(lane))
+        config->on_silence(config->arg, host, silence, silent_ns, dark_ns);
+}
+
+static uint64_t sign_age_ns(void *arg, uint32_t host)
+{
+    const struct quoit_lane_network *config = ((const struct network *)arg)->lane->group->network;
+    return config->sign_age_ns ? config->sign_age_ns(config->arg, host) : UINT64_MAX;
+}
+
 static void on_left(void *arg, uint32_t host)
 {
     drop_messages(arg, host);
@@ -678,6 +692,8 @@ static enum quoit_status join(struct network *network, const struct quoit_lane_n
                                          .on_message = on_message,
                                          .on_lost = on_lost,
                                          .on_left = on_left,
+                                         .on_silence = on_silence,
+                                         .sign_age_ns = sign_age_ns,
                                          .arg = network};
     enum quoit_status status = quoit_net_open(&net, &network->net, problem);
     if (status != QUOIT_OK) {

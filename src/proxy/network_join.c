@@ -82,7 +82,7 @@ static void tell_contacts(struct quoit_lane *lane, const struct quoit_net *net, 
         return;
     told->network = *quoit_net_choice(net);
     told->tag = config->tag;
-    told->lost_limit_ns = config->lost_limit_ns ? config->lost_limit_ns : QUOIT_NET_LOST_LIMIT_NS;
+    told->notice_ns = quoit_net_notice_ns(config->lost_limit_ns ? config->lost_limit_ns : QUOIT_NET_LOST_LIMIT_NS);
     told->opening_ns = limits->opening_ns;
     told->is_rdma = limits->is_rdma;
     told->takes_guests = limits->takes_guests && has_guests;

@@ -116,7 +116,7 @@ static void test_a_put_of_the_pe_itself_wakes(void **state)
     const struct quoit_contacts *contacts = quoit_memory_contacts(&world.layout, world.memory);
     assert_true(contacts->is_told);
     assert_string_equal(contacts->network.driver, "rig");
-    assert_int_equal(contacts->lost_limit_ns, QUOIT_NET_LOST_LIMIT_NS);
+    assert_int_equal(contacts->notice_ns, QUOIT_NET_NOTICE_NS);
     assert_int_equal(contacts->hosts[1].segments, world.layout.segments);
     assert_int_equal(contacts->hosts[1].key.memory_bytes, world.layout.total_bytes);
     submit_put(&world, 0, WORD_BYTES, QUOIT_FRAME_LANDED);

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/step.h"
 #include "boot/proxy_process.h"
+#include "boot/silence.h"
 #include "env/calls.h"
 #include "env/clock.h"
 #include "env/descriptors.h"
@@ -30,7 +31,7 @@
 
 /* What a proxy sends to others, in its own byte order, as far as bytes_of() its kind. */
 struct word {
-    uint32_t kind; /* READY, FINALIZED, END, LAUNCHER_LOST, LEAVING, ELSEWHERE, STILL, STILL_SEEN, of enum
+    uint32_t kind; /* READY, FINALIZED, END, LAUNCHER_LOST, LEAVING, ELSEWHERE, STILL, STILL_SEEN, SILENCE, of enum
                       quoit_proxy_kind */
     int32_t status;
     union quoit_proxy_word is;
@@ -81,6 +82,8 @@ static uint32_t bytes_of(uint32_t kind)
         return head + (uint32_t)sizeof(struct quoit_rounds_question);
     case QUOIT_PROXY_STILL_SEEN:
         return head + (uint32_t)sizeof(struct quoit_rounds_answer);
+    case QUOIT_PROXY_SILENCE:
+        return head + (uint32_t)sizeof(struct quoit_proxy_silence);
     default:
         return head;
     }
@@ -89,7 +92,7 @@ static uint32_t bytes_of(uint32_t kind)
 static bool is_for_agent(uint32_t kind)
 {
     return kind == QUOIT_PROXY_LEAVING || kind == QUOIT_PROXY_ELSEWHERE || kind == QUOIT_PROXY_STILL ||
-           kind == QUOIT_PROXY_STILL_SEEN;
+           kind == QUOIT_PROXY_STILL_SEEN || kind == QUOIT_PROXY_SILENCE;
 }
 
 static void pass_to_agent(uint32_t host, const struct word *word)
@@ -189,6 +192,12 @@ static void on_lost(void *arg, uint32_t host, bool is_silent)
     pthread_mutex_unlock(&serve->lock);
 }
 
+static void on_silence(void *arg, uint32_t host, enum quoit_net_silence silence, uint64_t silent_ns, uint64_t dark_ns)
+{
+    const struct serve *serve = arg;
+    quoit_serve_silence(serve->layout.host, host, silence, silent_ns, dark_ns);
+}
+
 static bool is_absent(struct serve *serve, uint32_t host)
 {
     pthread_mutex_lock(&serve->lock);
@@ -264,6 +273,9 @@ static void take(struct serve *serve, const struct quoit_proxy_message *message)
     case QUOIT_PROXY_ELSEWHERE:
     case QUOIT_PROXY_STILL_SEEN:
         send_to(serve, 0, &word, false, 0);
+        break;
+    case QUOIT_PROXY_SILENCE:
+        send_to(serve, quoit_silence_reporter(word.is.silence.host), &word, false, 0);
         break;
     case QUOIT_PROXY_LAUNCHER_LOST:
         end(serve, &word);
@@ -357,6 +369,7 @@ static int serve_agent(struct quoit_proxy_message *start, int memory_fd)
     struct quoit_lane_network network = quoit_serve_network(start);
     network.exchange = exchange;
     network.on_lost = on_lost;
+    network.on_silence = on_silence;
     network.arg = &serve;
     const struct quoit_proxy_config config = {
         .layout = &serve.layout,
@@ -364,7 +377,6 @@ static int serve_agent(struct quoit_proxy_message *start, int memory_fd)
         .network = &network,
         .machine = start->body.start.machine,
         .link_timeout_ns = start->body.start.link_timeout_ns,
-        .link_limit_ns = start->body.start.link_limit_ns,
         .dma_bytes = QUOIT_DMA_NEVER,
         .on_message = on_message,
         .on_message_arg = &serve,

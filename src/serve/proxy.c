@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/step.h"
+#include "env/clock.h"
 #include "env/descriptors.h"
 #include "env/map.h"
 #include "port/driver.h"
@@ -21,7 +22,7 @@ enum { MEMORY, BOARD };
 struct process {
     struct quoit_layout layout;
     void *memory;
-    const char *board; /* [host_count] contacts, whose writer is oshrun, before it sends CONTACTS; NULL: no network */
+    const char *board; /* NULL: no network */
     bool has_lost;     /* a host, which ends the job */
 };
 
@@ -52,6 +53,22 @@ static void on_lost(void *arg, uint32_t host, bool is_silent)
     if (!process->has_lost)
         send_message((struct quoit_proxy_message){.kind = QUOIT_PROXY_LOST, .body.lost = {host, is_silent}});
     process->has_lost = true;
+}
+
+static void on_silence(void *arg, uint32_t host, enum quoit_net_silence silence, uint64_t silent_ns, uint64_t dark_ns)
+{
+    const struct process *process = arg;
+    quoit_serve_silence(process->layout.host, host, silence, silent_ns, dark_ns);
+}
+
+static uint64_t sign_age_ns(void *arg, uint32_t host)
+{
+    const struct process *process = arg;
+    const _Atomic uint64_t *signs = quoit_proxy_board_signs(process->board, process->layout.job.host_count);
+    uint64_t sign_ns = atomic_load_explicit(&signs[host], memory_order_relaxed), now_ns = quoit_clock_now_ns();
+    if (sign_ns == 0)
+        return UINT64_MAX;
+    return sign_ns < now_ns ? now_ns - sign_ns : 0;
 }
 
 /* Waits without a limit: oshrun knows which host has not sent its contact, and ends the job. */
@@ -90,7 +107,7 @@ static bool take_ends(struct quoit_proxy_message *start, const int *fds, uint32_
 static bool map_all(struct process *process, const struct quoit_proxy_message *start, const int *fds)
 {
     uint64_t bytes = process->layout.total_bytes;
-    size_t board_bytes = (size_t)process->layout.job.host_count * QUOIT_NETWORK_CONTACT_BYTES;
+    size_t board_bytes = quoit_proxy_board_bytes(process->layout.job.host_count);
     process->memory = quoit_map_file(fds[MEMORY], bytes, PROT_READ | PROT_WRITE);
     if (process->memory && start->body.start.has_network) {
         void *board = mmap(NULL, board_bytes, PROT_READ, MAP_SHARED, fds[BOARD], 0);
@@ -115,8 +132,18 @@ struct quoit_lane_network quoit_serve_network(struct quoit_proxy_message *start)
                                        .provider = text_or_null(start->body.start.provider),
                                        .device = text_or_null(start->body.start.device),
                                        .tag = start->body.start.tag,
-                                       .lost_limit_ns = start->body.start.link_limit_ns,
+                                       .lost_limit_ns = start->body.start.network_limit_ns,
                                        .start_limit_ns = start->body.start.link_timeout_ns};
+}
+
+void quoit_serve_silence(uint32_t by, uint32_t host, enum quoit_net_silence silence, uint64_t silent_ns,
+                         uint64_t dark_ns)
+{
+    struct quoit_proxy_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_SILENCE};
+    message.body.word.host = by;
+    message.body.word.is.silence =
+        (struct quoit_proxy_silence){.host = host, .silence = silence, .silent_ns = silent_ns, .dark_ns = dark_ns};
+    quoit_proxy_process_offer(QUOIT_PROGRAM_FD, &message);
 }
 
 static enum quoit_status run(struct process *process, struct quoit_proxy_message *start)
@@ -124,6 +151,8 @@ static enum quoit_status run(struct process *process, struct quoit_proxy_message
     struct quoit_lane_network network = quoit_serve_network(start);
     network.exchange = exchange;
     network.on_lost = on_lost;
+    network.on_silence = on_silence;
+    network.sign_age_ns = sign_age_ns;
     network.arg = process;
     struct quoit_proxy_config config = {
         .layout = &process->layout,

@@ -396,7 +396,7 @@ void quoit_job_start(int thread_level)
         .provider = options.values[QUOIT_OPT_NETWORK_PROVIDER].text,
         .device = options.values[QUOIT_OPT_NETWORK_DEVICE].text,
         .link_timeout_ns = options.values[QUOIT_OPT_LINK_TIMEOUT].number,
-        .link_limit_ns = options.values[QUOIT_OPT_LINK_LIMIT].number,
+        .network_limit_ns = options.values[QUOIT_OPT_NETWORK_LIMIT].number,
         .log_level = (uint32_t)quoit_options_log_level(&options),
         .has_loopback = strcmp(options.values[QUOIT_OPT_PATH].text, QUOIT_PATHS_NETWORK) == 0};
     enum quoit_status status = quoit_boot_start(quoit_job.segments.bytes, boot);

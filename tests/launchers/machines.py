@@ -27,9 +27,9 @@ from namespaces import RSH, Namespaces, ip
 GREET, MISBEHAVE, BUSY = (scenario.program("scenario_" + name) for name in ("greet", "misbehave", "busy"))
 QUOIT = os.path.join(scenario.BIN, "quoit")
 START_RATIO = 30  # of 64 PEs on 4 hosts to as many on one, where 10 is usual
-PATIENT = ("--link-limit", "10s")  # of a busy machine, where the limit is not what is tested
-LIMIT_S = 3                        # where it is
-LIMIT = ("--link-limit", f"{LIMIT_S}s")
+LIMIT_S = 3
+LIMIT = ("--network-limit", f"{LIMIT_S}s")
+SHORT = ("--network-limit", "1s")
 
 
 def has_network():
@@ -95,12 +95,12 @@ class Machines(scenario.Case):
         return agent
 
     def freeze(self, job, victim, names):
-        """Stops an agent, of a job with LIMIT, until that has ended."""
+        """Stops an agent, of a job with SHORT, until that has ended: where the network reaches the machine, after five times that."""
         os.kill(victim, signal.SIGSTOP)
         begin = time.monotonic()
         _, err = job.communicate(timeout=scenario.LIMIT_S)
-        self.assertLess(time.monotonic() - begin, LIMIT_S + scenario.LATE_S)
-        self.assertRegex(err.decode(), rf"(?m)^oshrun: ({names}) was lost: nothing was heard of it for {LIMIT_S}.0 s")
+        self.assertGreater(time.monotonic() - begin, 4)
+        self.assertRegex(err.decode(), rf"(?m)^oshrun: ({names}) was lost: nothing was heard of it for [\d.]+ s")
         scenario.send(victim, signal.SIGCONT)  # unless its shell was killed, and it with that
 
 
@@ -230,7 +230,7 @@ class Agents(Kills, Machines):
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp()
         cls.addClassCleanup(shutil.rmtree, cls.folder)
-        cls.options = (*PATIENT, "--host", "east:2,west:1", "--rsh", cls.script('shift; exec "$@"'))
+        cls.options = ("--host", "east:2,west:1", "--rsh", cls.script('shift; exec "$@"'))
 
     def test_greetings(self):
         result = self.run_job(*self.options, GREET)
@@ -247,7 +247,7 @@ class Agents(Kills, Machines):
         oshrun = shutil.copy(scenario.OSHRUN, os.path.join(place, "bin"))
         os.symlink(os.path.join(os.path.dirname(os.path.realpath(scenario.BIN)), "lib"), os.path.join(place, "lib"))
         os.rename(self.script('shift 4; exec sh -c "$*"'), os.path.join(self.folder, "ssh"))
-        result = subprocess.run([oshrun, *PATIENT, "--host", "east:2,west:1", GREET], capture_output=True, text=True,
+        result = subprocess.run([oshrun, "--host", "east:2,west:1", GREET], capture_output=True, text=True,
                                 stdin=subprocess.DEVNULL, timeout=scenario.LIMIT_S, check=False,
                                 env=scenario.environment(self.mark, PATH=f"{self.folder}:{os.environ['PATH']}"))
         self.assertEqual((result.returncode, lines(result.stdout), result.stderr), (0, greetings(3), ""), result)
@@ -276,7 +276,7 @@ class Agents(Kills, Machines):
                                            (of_grid, ("--rsh", other), sorted(f"other {host}" for host in hosts))):
             with self.subTest(starts=starts):
                 open(used, "w").close()
-                result = self.run_job(*PATIENT, *options, "--tag", GREET, env={**variables, **path})
+                result = self.run_job(*options, "--tag", GREET, env={**variables, **path})
                 self.assertEqual((result.status, result.err), (0, ""), result)
                 self.assertEqual(lines(result.out), sorted(f"[PE {i} {host}] hello from PE {i} of 4"
                                                            for i, host in enumerate(("east", "east", own, "west"))))
@@ -379,7 +379,7 @@ class Agents(Kills, Machines):
         self.end_of(job, 1, r"(east|west) was lost: the connection ended, status 137 of the remote shell +\[Q0225\]")
 
     def test_frozen_agent(self):
-        job = self.busy(*LIMIT)
+        job = self.busy(*SHORT)
         self.freeze(job, agents(self.mark)[0], "east|west")
 
     def test_killed_proxy(self):
@@ -412,7 +412,7 @@ class Agents(Kills, Machines):
         for env in ({}, late):
             if env and scenario.SANITIZE:
                 continue  # it wants to be the first library
-            job = self.start(*PATIENT, "--host", "east:2,west:1", "--rsh", rsh, MISBEHAVE, -2, "again", 3, env=env)
+            job = self.start("--host", "east:2,west:1", "--rsh", rsh, MISBEHAVE, -2, "again", 3, env=env)
             for _ in range(3):
                 self.assertEqual(job.stdout.readline(), b"finalized\n")
             os.kill(self.pids_of("quoit-proxy")[0], signal.SIGSTOP)
@@ -443,7 +443,7 @@ class Tree(Kills, Machines):
 
     @classmethod
     def of(cls, fan_out):
-        return (*PATIENT, "--host", ",".join(cls.NAMES), "--fan-out", fan_out, "--rsh", cls.rsh)
+        return ("--host", ",".join(cls.NAMES), "--fan-out", fan_out, "--rsh", cls.rsh)
 
     def edges_of(self, fan_out):
         """Who started whom, in a job that has to succeed."""
@@ -468,7 +468,7 @@ class Tree(Kills, Machines):
         os.chmod(path, 0o755)
         edges = os.path.join(self.folder, "edges")
         open(edges, "w").close()
-        result = self.run_job(*PATIENT, "--host", "m0,m1,localhost", "--fan-out", 1, GREET,
+        result = self.run_job("--host", "m0,m1,localhost", "--fan-out", 1, GREET,
                               env={"HOSTNAME": "head", "PATH": f"{self.folder}:{os.environ['PATH']}"})
         self.assertEqual((result.status, lines(result.out), result.err), (0, greetings(3), ""), result)
         with open(edges) as file:
@@ -511,7 +511,7 @@ class Tree(Kills, Machines):
     def test_frozen_agents(self):
         for name in ("m0", "m6"):
             with self.subTest(name=name):
-                job = self.busy(*LIMIT)
+                job = self.busy(*SHORT)
                 self.freeze(job, self.agent_of(name), name)
                 self.assert_nothing_left()
 
@@ -608,7 +608,6 @@ class Top(Looks, Machines):
     """Three names of this machine: three agents."""
 
     NAMES = ["east", "middle", "west"]
-    STEADY = ("--link-limit", "60s")  # a frozen agent is not lost
     HOSTS_OF_PES = [0, 0, 1, 2]
 
     @classmethod
@@ -617,7 +616,7 @@ class Top(Looks, Machines):
         os.chmod(cls.folder, 0o755)  # a job of another user runs the shell in it
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         rsh = cls.script('export HOSTNAME="$1"\nshift\nexec "$@"')
-        cls.options = (*cls.STEADY, "--host", "east:2,middle:1,west:1", "--rsh", rsh)
+        cls.options = ("--host", "east:2,middle:1,west:1", "--rsh", rsh)
 
     def test_whole_and_parts(self):
         job, look = self.waiting(*self.options)
@@ -733,7 +732,7 @@ class Apart(Namespaces):
     def on(cls, count, per_machine=0):
         """`count` machines; with as many PEs on each, if that is not 0."""
         slots = f":{per_machine}" if per_machine else ""
-        return (*PATIENT, "--host", ",".join(address + slots for address in cls.addresses[:count]), *cls.rsh)
+        return ("--host", ",".join(address + slots for address in cls.addresses[:count]), *cls.rsh)
 
     def start(self, *arguments, env=None, **how):
         how.setdefault("stdin", subprocess.DEVNULL)
@@ -759,7 +758,7 @@ class Hosts(Looks, Apart, Machines):
         for driver in ("tcp", "ofi", "ucx"):
             seconds = []
             for _ in range(3):
-                result = self.run_job(*PATIENT, "--host", ",".join(self.addresses[:4]), "--rsh", self.entering(),
+                result = self.run_job("--host", ",".join(self.addresses[:4]), "--rsh", self.entering(),
                                       "--network", driver, "-n", 64, GREET)
                 if "[Q0222]" in result.err:
                     break
@@ -776,7 +775,7 @@ class Hosts(Looks, Apart, Machines):
         return ("ip", "netns", "exec", self.names[host])
 
     def test_top(self):
-        job, look = self.waiting(*PATIENT, "--host", ",".join(f"{a}:{n}" for a, n in zip(self.addresses, (2, 1, 1))), *self.rsh)
+        job, look = self.waiting("--host", ",".join(f"{a}:{n}" for a, n in zip(self.addresses, (2, 1, 1))), *self.rsh)
         self.check_whole(look, job, self.addresses[:3], [0, 0, 1, 2])
         self.check_part(job, 2, [3], self.addresses[2], 2)
         self.finish(job)
@@ -793,7 +792,7 @@ class Hosts(Looks, Apart, Machines):
             if rate and not self.slow_down(1, rate):
                 continue
             with self.subTest(rate=rate):
-                result = self.run_job(*PATIENT, "--host", ",".join(f"{a}:{n}" for a, n in zip(self.addresses, (1, 3, 2))), *self.rsh,
+                result = self.run_job("--host", ",".join(f"{a}:{n}" for a, n in zip(self.addresses, (1, 3, 2))), *self.rsh,
                                       "--timeout", "100s", os.path.join(scenario.BIN, "mix"), "--seconds", 3, "--seed", 7)
                 self.assertEqual(result.status, 0, result)
         subprocess.run(["ip", "netns", "exec", self.switch, "tc", "qdisc", "delete", "dev", "port1", "root"],
@@ -813,7 +812,7 @@ class Hosts(Looks, Apart, Machines):
             self.addCleanup(ip, "-n", self.names[host], "address", "add", *words)
         for program in (("mix", "--seconds", 1), ("conformance_coll",)):
             with self.subTest(program=program):
-                result = self.run_job(*PATIENT, "--host", ",".join(self.addresses[:2]), "--rsh", self.entering(), "--network", "tcp",
+                result = self.run_job("--host", ",".join(self.addresses[:2]), "--rsh", self.entering(), "--network", "tcp",
                                       "-n", 4, "--timeout", "60s", os.path.join(scenario.BIN, program[0]), *program[1:])
                 self.assertEqual(result.status, 0, result)
 
@@ -821,7 +820,30 @@ class Hosts(Looks, Apart, Machines):
         job = self.busy(*LIMIT)
         self.plug(1, "down")
         self.addCleanup(self.plug, 1, "up")
-        self.end_of(job, 1, self.addresses[1] + rf" was lost: nothing was heard of it for {LIMIT_S}.0 s.*Q0225", LIMIT_S)
+        self.end_of(job, 1, self.addresses[1] + rf" was lost: nothing was heard of it for {LIMIT_S}\.\d s.*Q0225", LIMIT_S)
+
+    def test_cable_out_for_a_while(self):
+        """One line says so, one that the host is back, and the job goes on."""
+        told = []
+
+        def has(code):
+            while scenario.has_output(job.stderr) and (data := os.read(job.stderr.fileno(), 65536)):
+                told.append(data.decode())
+            return code in "".join(told) or job.poll() is not None
+
+        job = self.busy()
+        self.plug(1, "down")
+        self.addCleanup(self.plug, 1, "up")
+        self.wait_for(lambda: has("[Q0317]"), "the line")
+        time.sleep(2)
+        self.plug(1, "up")
+        self.wait_for(lambda: has("[Q0318]"), "the host")
+        self.assertIsNone(job.poll(), told)
+        name = re.escape(self.addresses[1])
+        self.assertRegex("".join(told), rf"\Aoshrun: nothing has come from .*{name} for [\d.]+ s; the job waits for it, up to --network-limit "
+                                        rf"\(60 s\) \[Q0317\]\noshrun: {name} is back after [\d.]+ s \[Q0318\]\n\Z")
+        job.send_signal(signal.SIGTERM)
+        self.end_of(job, 143, "ended by SIGTERM")
 
     def test_cut_between_others(self):
         """oshrun's own host stays; it has no PEs."""
@@ -829,7 +851,7 @@ class Hosts(Looks, Apart, Machines):
         self.assertEqual(job.stdout.readline(), b"begun\n")
         self.plug(2, "down")
         self.addCleanup(self.plug, 2, "up")
-        self.end_of(job, 1, self.addresses[2] + rf" was lost: nothing was heard of it for {LIMIT_S}.0 s", LIMIT_S)
+        self.end_of(job, 1, self.addresses[2] + rf" was lost: nothing was heard of it for {LIMIT_S}\.\d s", LIMIT_S)
 
     def test_random_kills(self):
         seed = int(os.environ.get("MACHINES_SEED", random.getrandbits(32)))

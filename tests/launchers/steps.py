@@ -25,8 +25,8 @@ STEPS = ("hello", "layout", "ready", "go", "leaving", "finalized", "end")
 PROXY_STEPS = ("start", "contact", "ready")
 AGENT_STEPS = ("start", "layout", "go", "finalized")
 NAMES = {"pe": "scenario_greet", "proxy": "quoit-proxy", "agent": "quoit-agent"}
-SOON = {"QUOIT_LINK_TIMEOUT": "1s", "QUOIT_LINK_LIMIT": "60s"}
-NEVER = {"QUOIT_LINK_TIMEOUT": "1h", "QUOIT_LINK_LIMIT": "1h"}
+SOON = {"QUOIT_LINK_TIMEOUT": "1s", "QUOIT_NETWORK_LIMIT": "60s"}
+NEVER = {"QUOIT_LINK_TIMEOUT": "1h", "QUOIT_NETWORK_LIMIT": "1h"}
 # By us, or by the launcher, which may be first; Hydra also gives up where it answers a PE that is dead.
 NAMED = r"Q0\d{3}\]|BAD TERMINATION|[Kk]illed|KILLED|process manager error waiting for completion"
 

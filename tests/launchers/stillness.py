@@ -16,7 +16,7 @@ import unittest
 
 import direct
 import machines
-from machines import HAS_NETWORK, MISBEHAVE, PATIENT, scenario
+from machines import HAS_NETWORK, MISBEHAVE, scenario
 from real import IN_SLURM, Slurm
 
 
@@ -140,7 +140,7 @@ class Here(Oshrun, machines.Machines):
 
     @classmethod
     def on(cls, count, per_machine=1):
-        return (*PATIENT, "--host", ",".join(f"{name}:{per_machine}" for name in ("east", "west", "north")[:count]), *cls.rsh)
+        return ("--host", ",".join(f"{name}:{per_machine}" for name in ("east", "west", "north")[:count]), *cls.rsh)
 
     def test_additions_between_polls_are_waited_for(self):
         """For longer than the limit, to a number that is polled for."""
@@ -161,7 +161,7 @@ class Launched(Stillness):
     def begun(self, count, *words, per_machine=1, env=None):
         command = [*self.words(per_machine, count * per_machine), *words]
         job = scenario.Job([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                           env=scenario.environment(self.mark, **direct.PATIENT, **(env or {})))
+                           env=scenario.environment(self.mark, **(env or {})))
         self.addCleanup(self.end_job, job)
         return job
 

@@ -14,7 +14,7 @@ FOLDER = os.environ["PACKAGE_FOLDER"]
 EXAMPLES = os.environ["PACKAGE_EXAMPLES"]
 # The limits of links are those of a busy machine: they are not what is tested.
 ENVIRONMENT = {"PYTHONPATH": FOLDER, "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
-               "QUOIT_LINK_LIMIT": "60s", "QUOIT_LINK_TIMEOUT": "60s"}
+               "QUOIT_LINK_TIMEOUT": "60s"}
 SKIPPED = 77
 
 

@@ -163,7 +163,7 @@ KINDS = {
     "papers": (scenario.OSHRUN, "--protocol", "scratchpad", "--hosts", 3, "-n", 3, "--timeout", "100s", STARVE, 8),
     "cut links": (scenario.OSHRUN, "--hosts", 3, "-n", 3, "--timeout", "100s", "--fault", "links random every 100ms for 20ms seed 7",
                   MIX, "--seconds", 1),
-    "long limits": (scenario.OSHRUN, "--network", "tcp", "--hosts", 2, "-n", 2, "--timeout", "2000000h", "--link-limit", "2000000h",
+    "long limits": (scenario.OSHRUN, "--network", "tcp", "--hosts", 2, "-n", 2, "--timeout", "2000000h", "--network-limit", "2000000h",
                     "--link-timeout", "1h", STARVE, 8),
     "dsm": (shutil.which("env"), "DSM_MEMORY=8M", scenario.OSHRUN, "--hosts", 2, "-n", 4, "--timeout", "100s", LITMUS, "--rounds", 1),
     "other launcher": (sys.executable, os.path.join(SOURCE, "tests", "launchers", "direct.py"), "Pmi.test_greeting"),

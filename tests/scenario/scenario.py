@@ -31,12 +31,17 @@ def program(name):
 
 
 class Job(subprocess.Popen):
-    """What communicate() tells is without LeakSanitizer's remark on a thread that ended while it looked."""
+    """What communicate() tells is without LeakSanitizer's remark on a thread that ended while it looked, and without the lines
+    about hosts that were silent for a while, as on a busy machine: `silences` has those."""
 
     REMARK = re.compile(rb"^==\d+==Unable to get registers from thread \d+\.\n", re.M)
+    SILENCE = re.compile(rb"^(?:oshrun|quoit): .*\[Q031[78]\]\n", re.M)
+    silences = ()
 
     def communicate(self, *arguments, **how):
-        return tuple(self.REMARK.sub(b"", text) if text else text for text in super().communicate(*arguments, **how))
+        out, err = (self.REMARK.sub(b"", text) if text else text for text in super().communicate(*arguments, **how))
+        self.silences = [line.decode() for line in self.SILENCE.findall(err or b"")]
+        return out, self.SILENCE.sub(b"", err) if err else err
 
 
 class Result:

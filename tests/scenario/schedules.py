@@ -18,7 +18,6 @@ from info import rows
 QUOIT = os.path.join(scenario.BIN, "quoit")
 TUNE = os.path.join(scenario.BIN, "..", "share", "quoit", "tune.py")
 GREET = scenario.program("scenario_greet")
-LIMIT = ("--link-limit", "30s")
 SIZES = ["8K", "16K", "32K", "64K", "128K", "256K", "512K", "1M", "2M", "4M"]
 NAMES = {"broadcast": ("rule", "around", "tree"), "reduce": ("rule", "around", "halving", "at-once"),
          "exchange": ("rule", "around", "dissemination")}
@@ -126,7 +125,7 @@ class Jobs(Case):
 
     def taken(self, *arguments, err=""):
         """What PE 0 of a job says."""
-        result = self.run_job(*arguments, *LIMIT, "-n", 3, "-x", "SHMEM_INFO=1", GREET, env=self.env)
+        result = self.run_job(*arguments, "-n", 3, "-x", "SHMEM_INFO=1", GREET, env=self.env)
         self.assertEqual((result.status, result.err), (0, err), result)
         return rows("".join(line for line in result.out.splitlines(True) if not line.startswith("hello")))["schedules"]
 
@@ -141,7 +140,7 @@ class Jobs(Case):
                          ("forced: --schedules, QUOIT_SCHEDULES", {**RULES, "exchange all sizes": "around"}))
         self.assertEqual(self.taken("--hosts", 3), {"hosts": "3", "why": "built-in rules of links"})
         self.write(told, "quoit schedules 0\n")
-        result = self.run_job(*self.hosts, *LIMIT, "-n", 3, GREET, env=self.env)
+        result = self.run_job(*self.hosts, "-n", 3, GREET, env=self.env)
         self.assertEqual((result.status, result.err.count("\n"), result.err.count("[Q0306]")), (0, 1, 1), result)
 
     def test_agents_are_told(self):
@@ -160,7 +159,7 @@ class Jobs(Case):
             file.write(f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {os.path.dirname(os.path.abspath(__file__))!r})\n"
                        f"import schedules\nsys.exit(schedules.measured({self.folder.name!r}, {slower}, {real}, sys.argv[1:]))\n")
         os.chmod(stand_in, 0o700)
-        return subprocess.run([sys.executable, TUNE, "tune", stand_in, *map(str, self.hosts), *LIMIT, *more], capture_output=True,
+        return subprocess.run([sys.executable, TUNE, "tune", stand_in, *map(str, self.hosts), *more], capture_output=True,
                               text=True, timeout=3 * scenario.LIMIT_S, env=scenario.environment(self.mark, **self.env), check=False)
 
     def test_tune(self):
@@ -185,7 +184,7 @@ class Jobs(Case):
         """Nothing stays: neither what it ran, nor its folder in /tmp."""
         with tempfile.TemporaryDirectory() as folder:
             env = scenario.environment(self.mark, **self.env, TMPDIR=folder)
-            tune = subprocess.Popen([QUOIT, "tune", *map(str, self.hosts), *LIMIT, "--time", "60s"], env=env,
+            tune = subprocess.Popen([QUOIT, "tune", *map(str, self.hosts), "--time", "60s"], env=env,
                                     stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
             end = time.monotonic() + scenario.LIMIT_S
             while not self.pids_of("quoit-proxy"):

@@ -57,7 +57,7 @@ class Steps(scenario.Case):
         """The command line and environment in which one process does that. A PE is the last one, a program of its own."""
         options = self.options_of(shape)
         if shape == "machines":
-            options += ["--rsh", self.rsh, "--link-limit", "60s"]
+            options += ["--rsh", self.rsh]
         if shape == "rings":
             count = 4
         else:

@@ -23,7 +23,7 @@ BUSY = scenario.program("scenario_busy")
 STOPS = (signal.SIGSTOP, signal.SIGTSTP)
 GAPS_S = (0, 0.001)
 # Which host is dead by its silence is not tested here: none is, however long a loaded machine holds one up.
-PATIENT = ("--link-limit", "300s", "--link-timeout", "300s")
+PATIENT = ("--network-limit", "300s", "--link-timeout", "300s")
 SHAPES = {"host": ("-n", 3), "ring": ("--hosts", 3, "-n", 3), "tcp": ("--network", "tcp", "--hosts", 3, "-n", 3)}
 
 
@@ -197,7 +197,7 @@ class Quick(Stopping):
 
     def stopped_server(self, *names):
         """Stopped processes of an agent: the job ends at the other end, and nothing of theirs waits for SIGCONT."""
-        options = self.agents("--link-limit", "3s")
+        options = self.agents("--network-limit", "1s")
         job, pids = self.begin(*options)
         runner = next(pid for pid in pids if scenario.parent_of(scenario.parent_of(scenario.parent_of(pid))) not in pids
                       and scenario.name_of(pid) == "quoit-job")

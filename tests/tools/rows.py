@@ -103,7 +103,7 @@ class Row(scenario.Case):
         more = {name: value.replace("{folder}", self.folder) for name, value in self.ENVIRONMENT.items()}
         if self.PRELOADS:
             more["LD_PRELOAD"] = ":".join(self.PRELOADS)
-        return scenario.environment(self.mark, QUOIT_LINK_LIMIT="60s", **more)  # a busy machine is not what is tested
+        return scenario.environment(self.mark, **more)
 
     def words(self, way):
         """The command of a PE."""

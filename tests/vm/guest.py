@@ -81,7 +81,7 @@ if [ $HOST = 0 ]; then
     for program in $PROGRAMS; do # with a colon before each argument
         echo "running $program"
         begin=$(cut -d. -f1 /proc/uptime)
-        oshrun --host $list --rsh vm_remote_shell --link-timeout 60s --link-limit 60s $OPTIONS \\
+        oshrun --host $list --rsh vm_remote_shell --link-timeout 60s --link-limit 60s --network-limit 60s $OPTIONS \\
             $(echo $program | tr : ' ') $ARGS
         status=$?
         echo "$program: status $status, $(($(cut -d. -f1 /proc/uptime) - begin)) s"

@@ -667,7 +667,7 @@ TESTS["mix"] = job(["mix"])
 TESTS["times"] = job(["vm_ring_times"])
 TESTS["cuts"] = job([f"mix:--seconds:{SECONDS}:--max-bytes:16384", f"once:{SECONDS}"], limit_s=300 + 10 * SECONDS,
                     faults=cut_at_random)
-TESTS["killed"] = job(["mix:--seconds:300:--max-bytes:16384"], "--link-limit 20s", fails=1, faults=power_off,
+TESTS["killed"] = job(["mix:--seconds:300:--max-bytes:16384"], "--link-limit 20s --network-limit 20s", fails=1, faults=power_off,
                       dead=(f"host{HOSTS - 1}",), says=rf"oshrun: .*10\.78\.{HOSTS - 1}\.2")
 RDMA_MODULES = os.path.join(KERNEL, "modules/rdma")  # their names
 ROCE_PROGRAMS = ["mix", *(f"conformance_{name}" for name in ("rma", "amo", "signal", "coll"))]
@@ -695,7 +695,7 @@ def mix_for(seconds):
 TESTS["roce"] = roce([*(f"{network}:{direct}:{mix_for(4)}" for network in (OFI, UCX) for direct in ("no", "yes")),
                       *(f"{network}:yes:{name}" for network in (OFI, UCX) for name in ROCE_PROGRAMS[1:])])
 for name, network in {"ofi": OFI, "ucx": UCX}.items():
-    TESTS[f"roce_killed.{name}"] = roce([f"{network}:yes:{mix_for(300)}"], "--link-limit 10s", fails=1, faults=power_off,
+    TESTS[f"roce_killed.{name}"] = roce([f"{network}:yes:{mix_for(300)}"], "--network-limit 10s", fails=1, faults=power_off,
                                         dead=("host1",), says=r"oshrun: .*10\.78\.1\.2")
 DEFAULTS = {"fuzz": ["60"], "dma_fuzz": ["30"], "failures": ["20"], "ring2": ["4096"], "ring3": ["4096"], "flap": ["2048"], "mix": ["--seconds", "15", "--max-bytes", "16384"]}
 

@@ -536,7 +536,7 @@ static void look(struct quoit_guest *guest)
         return;
     quoit_net_progress(guest->net);
     if (guest->lost_ns)
-        quoit_ring_end_if_lost(guest->ring, guest->lost_ns, guest->contacts->lost_limit_ns, "the host of PE",
+        quoit_ring_end_if_lost(guest->ring, guest->lost_ns, guest->contacts->notice_ns, "the host of PE",
                                guest->lost_pe);
     pthread_mutex_unlock(&guest->lock);
 }

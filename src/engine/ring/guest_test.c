@@ -174,7 +174,7 @@ static void tell_contacts(bool is_rdma, bool takes_guests)
 {
     struct quoit_contacts *contacts = quoit_memory_contacts(&rig.layout, rig.memory);
     *contacts = (struct quoit_contacts){.tag = TAG,
-                                        .lost_limit_ns = 1,
+                                        .notice_ns = 1,
                                         .opening_ns = OPENING_NS,
                                         .is_rdma = is_rdma,
                                         .takes_guests = takes_guests,

@@ -16,7 +16,7 @@
 
 struct quoit_messages {
     struct quoit_ring_engine *ring;
-    uint64_t lost_limit_ns;
+    uint64_t notice_ns;
     struct quoit_context context; /* of invitations */
     _Atomic uint32_t read_count;  /* mails */
     _Atomic bool has_any;         /* something may come by a connection */
@@ -49,7 +49,7 @@ enum quoit_status quoit_messages_open(struct quoit_ring_engine *ring, enum quoit
         return QUOIT_NO_MEMORY;
     ring->messages = messages;
     messages->ring = ring;
-    messages->lost_limit_ns = contacts->lost_limit_ns;
+    messages->notice_ns = contacts->notice_ns;
     pthread_mutex_init(&messages->lock, NULL);
     messages->left_counts = calloc(self->pe_count, sizeof *messages->left_counts);
     if (!messages->left_counts)
@@ -200,7 +200,7 @@ static bool has_sent(void *arg)
     enum quoit_status status = quoit_sockets_send(messages->sockets, sending->peer->pe, &sending->message);
     if (status == QUOIT_GONE) {
         messages->lost_ns = messages->lost_ns ? messages->lost_ns : quoit_clock_now_ns();
-        quoit_ring_end_if_lost(messages->ring, messages->lost_ns, messages->lost_limit_ns, "PE", sending->peer->pe);
+        quoit_ring_end_if_lost(messages->ring, messages->lost_ns, messages->notice_ns, "PE", sending->peer->pe);
     }
     if (status != QUOIT_OK)
         look(messages);

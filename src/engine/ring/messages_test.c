@@ -37,7 +37,7 @@ static struct {
 static void tell_contacts(const char *provider)
 {
     struct quoit_contacts *contacts = quoit_memory_contacts(&rig.layout, rig.memory);
-    *contacts = (struct quoit_contacts){.lost_limit_ns = 1, .is_told = true};
+    *contacts = (struct quoit_contacts){.notice_ns = 1, .is_told = true};
     strcpy(contacts->network.provider, provider);
     strcpy(contacts->network.device, "lo");
 }

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define LOST_LIMITS 3u /* times the limit after which the proxies have found a host lost, if it is */
+#define NOTICES                                                                                                        \
+    3u /* times that after which a host is silent: if the host had died, its proxy's connections had broken, too */
 
 static const struct quoit_link_record *link_of(const struct quoit_self *self, enum quoit_side side)
 {
@@ -331,10 +332,10 @@ struct quoit_port *quoit_engine_ring_port(struct quoit_engine *engine, enum quoi
     return ((struct quoit_ring_engine *)engine)->ports[side];
 }
 
-void quoit_ring_end_if_lost(const struct quoit_ring_engine *ring, uint64_t lost_ns, uint64_t lost_limit_ns,
+void quoit_ring_end_if_lost(const struct quoit_ring_engine *ring, uint64_t lost_ns, uint64_t notice_ns,
                             const char *whom, uint32_t pe)
 {
-    if (quoit_clock_now_ns() - lost_ns < LOST_LIMITS * lost_limit_ns)
+    if (quoit_clock_now_ns() - lost_ns < NOTICES * notice_ns)
         return;
     quoit_say("PE %u: its connection to %s %u broke with something under way; --network-direct no has none [Q0223]",
               ring->engine.self->pe, whom, pe);

@@ -102,9 +102,9 @@ static inline bool quoit_ring_has_network_to(const struct quoit_peer *peer)
 }
 
 /* A connection of this PE's own broke at lost_ns, to `whom` ("PE", "the host of PE"), `pe`. The proxies watch every
- * host, and end the job when one is lost. If none is after a few of the limit, this connection alone broke: the PE
- * ends, since nobody knows what has arrived. */
-void quoit_ring_end_if_lost(const struct quoit_ring_engine *ring, uint64_t lost_ns, uint64_t lost_limit_ns,
+ * host, and end the job when one is lost, as one is at once whose process has ended. If none is after a few times
+ * notice_ns, this connection alone broke: the PE ends, since nobody knows what has arrived. */
+void quoit_ring_end_if_lost(const struct quoit_ring_engine *ring, uint64_t lost_ns, uint64_t notice_ns,
                             const char *whom, uint32_t pe);
 
 /* direct.c: puts through the window. */

@@ -3,6 +3,7 @@
 #include "net/tcp/tcp.h"
 
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -397,6 +398,20 @@ static void abandon(struct quoit_net_end *end, uint32_t host)
     }
 }
 
+/* A process that is stopped, or has no processor, keeps its connections, and the kernel acknowledges for it what it
+ * does not read; when its buffers are full, the questions whether there is room, which come more and more rarely. */
+static uint64_t sign_age_ns(const struct quoit_net_end *end, uint32_t host)
+{
+    const struct connection *connection = ((const struct tcp *)end)->peers[host].connection;
+    struct tcp_info info;
+    socklen_t bytes = sizeof info;
+    if (!connection || getsockopt(connection->fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0 ||
+        info.tcpi_state != TCP_ESTABLISHED)
+        return UINT64_MAX;
+    bool has_all = info.tcpi_unacked == 0 && info.tcpi_probes == 0;
+    return has_all ? 0 : (uint64_t)info.tcpi_last_ack_recv * 1000000;
+}
+
 static int wait_fd(const struct quoit_net_end *end)
 {
     return ((const struct tcp *)end)->events_fd;
@@ -430,6 +445,7 @@ const struct quoit_net_driver quoit_net_driver_tcp = {
     .send = send_message,
     .progress = progress,
     .abandon = abandon,
+    .sign_age_ns = sign_age_ns,
     .wait_fd = wait_fd,
     .arm = arm,
 };

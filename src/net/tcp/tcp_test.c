@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: what net_test.c, which knows no driver, cannot ask of this one: who is let in, what a peer may not send, frames
- * that come in pieces, two ends that call each other, calls that nobody answers at once. Method: the ends of two hosts
- * in this process, over the loopback device, between pages that may not be accessed; where it says so the test itself
- * is host 1, with a socket and bytes of its own. */
+ * that come in pieces, two ends that call each other, calls that nobody answers at once, and whether a machine is there
+ * whose process says nothing. Method: the ends of two hosts in this process, over the
+ * loopback device, between pages that may not be accessed; where it says so the test itself is host 1, with a socket
+ * and bytes of its own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -514,6 +515,7 @@ static void test_a_call_that_is_repeated(void **state)
     assert_int_equal(driver->connect(side.end, 1, &address), QUOIT_OK);
     memcpy(driver->send_buffer(side.end), "for 1", 6);
     assert_int_equal(driver->send(side.end, 1, driver->send_buffer(side.end), 6), QUOIT_OK);
+    assert_true(driver->sign_age_ns(side.end, 0) == UINT64_MAX); /* it was not called */
     for (uint32_t calls = 0; calls < 4; calls++) {
         struct hello hello;
         struct frame frame;
@@ -532,6 +534,7 @@ static void test_a_call_that_is_repeated(void **state)
             assert_int_equal(frame.bytes, 6);
             receive_whole(&side, fd, message, 6);
             assert_string_equal(message, "for 1");
+            until(driver->sign_age_ns(side.end, 1) == 0, &side, NULL);
         }
         assert_int_equal(side.broken_mask, 0);
         close(fd);
@@ -542,6 +545,33 @@ static void test_a_call_that_is_repeated(void **state)
     close(listener);
     assert_int_equal(driver->connect(side.end, 1, &address), QUOIT_OK);
     until(side.broken_mask == 1u << 1, &side, NULL); /* refused: nobody is there */
+    close_side(&side);
+}
+
+/* The test is host 1, reads nothing, and its machine has taken all that it has room for. */
+static void test_a_machine_answers_for_a_process(void **state)
+{
+    struct side side;
+    uint32_t sent_count = 0;
+    (void)state;
+    open_side(&side, 0);
+    int fd = be_host_with(&side, 1, WINDOW_BYTES);
+    until(driver->sign_age_ns(side.end, 1) == 0, &side, NULL);
+    for (uint32_t full_count = 0; full_count < 1000;) {
+        void *buffer = driver->send_buffer(side.end);
+        if (!buffer || driver->send(side.end, 1, buffer, MESSAGE_BYTES) != QUOIT_OK)
+            full_count++;
+        else
+            sent_count++;
+        driver->progress(side.end);
+    }
+    assert_true(sent_count > SENDS_MAX);
+    until(driver->sign_age_ns(side.end, 1) == 0, &side, NULL);
+    assert_int_equal(side.broken_mask, 0);
+    close(fd);
+    until(side.broken_mask == 1u << 1, &side, NULL);
+    driver->abandon(side.end, 1);
+    assert_true(driver->sign_age_ns(side.end, 1) == UINT64_MAX);
     close_side(&side);
 }
 
@@ -817,6 +847,7 @@ int main(void)
         cmocka_unit_test(test_pieces),
         cmocka_unit_test(test_two_that_call_each_other),
         cmocka_unit_test(test_a_call_that_is_repeated),
+        cmocka_unit_test(test_a_machine_answers_for_a_process),
         cmocka_unit_test(test_a_get_that_is_abandoned),
         cmocka_unit_test(test_a_message_overtakes_a_put),
         cmocka_unit_test(test_sleep_until_there_is_room),
