@@ -59,18 +59,39 @@ static bool read_slots(const char *text, size_t length, uint32_t *slots_out, cha
     return false;
 }
 
-/* "name" or "name:SLOTS". */
+/* An address in brackets, [fd00::14], of which remote shells want what is within, also behind "user@". Returns the
+ * length of the word's name with its brackets; 0: it has none. name_out: without them. */
+static size_t unwrap(const char *word, size_t length, char name_out[MACHINE_NAME_BYTES])
+{
+    const char *open = memchr(word, '[', length);
+    const char *close = open ? memchr(open, ']', length - (size_t)(open - word)) : NULL;
+    bool is_first = open == word || (open && open[-1] == '@');
+    if (!close || !is_first || (size_t)(close - word) >= MACHINE_NAME_BYTES)
+        return 0;
+    snprintf(name_out, MACHINE_NAME_BYTES, "%.*s%.*s", (int)(open - word), word, (int)(close - open - 1), open + 1);
+    return (size_t)(close + 1 - word);
+}
+
+/* "name" or "name:SLOTS"; a name with several colons is an address, which brackets divide from the slots. */
 static bool add_word(struct machines *machines, const char *word, size_t length, uint32_t slots,
                      char problem_out[MACHINES_PROBLEM_BYTES])
 {
-    const char *colon = memchr(word, ':', length);
+    char unwrapped[MACHINE_NAME_BYTES];
+    size_t wrapped_length = unwrap(word, length, unwrapped);
+    const char *name = wrapped_length ? unwrapped : word;
+    const char *colon = memchr(word + wrapped_length, ':', length - wrapped_length);
     bool is_number = colon && !memchr(colon + 1, ':', length - (size_t)(colon + 1 - word));
-    if (!is_number)
-        return add(machines, word, length, slots, problem_out);
-    uint32_t own_slots;
-    size_t name_length = (size_t)(colon - word);
-    return read_slots(colon + 1, length - name_length - 1, &own_slots, problem_out) &&
-           add(machines, word, name_length, slots ? slots : own_slots, problem_out);
+    size_t before_length = is_number ? (size_t)(colon - word) : length;
+    uint32_t own_slots = 0;
+    if (wrapped_length && before_length != wrapped_length) {
+        snprintf(problem_out, MACHINES_PROBLEM_BYTES, "\"%.*s\": behind ] there may be :SLOTS, and no more",
+                 (int)(length < 99 ? length : 99), word);
+        return false;
+    }
+    if (is_number && !read_slots(colon + 1, length - before_length - 1, &own_slots, problem_out))
+        return false;
+    return add(machines, name, wrapped_length ? strlen(unwrapped) : before_length, slots ? slots : own_slots,
+               problem_out);
 }
 
 bool machines_add_list(struct machines *machines, const char *text, char problem_out[MACHINES_PROBLEM_BYTES])
