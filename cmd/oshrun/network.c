@@ -103,6 +103,8 @@ void network_describe(const struct job *job, struct quoit_proxy_message *start)
     snprintf(start->body.start.driver, QUOIT_PROXY_TEXT_BYTES, "%s", driver_of(job));
     snprintf(start->body.start.provider, QUOIT_PROXY_TEXT_BYTES, "%s",
              plan_text(job->plan, QUOIT_OPT_NETWORK_PROVIDER));
-    snprintf(start->body.start.device, QUOIT_PROXY_TEXT_BYTES, "%s",
+    snprintf(start->body.start.devices, QUOIT_DEVICES_BYTES, "%s",
              device[0] || job->role == ROLE_AGENT ? device : "lo");
+    snprintf(start->body.start.network_ports, QUOIT_PROXY_TEXT_BYTES, "%s",
+             plan_text(job->plan, QUOIT_OPT_NETWORK_PORTS));
 }

@@ -665,13 +665,15 @@ static int check_rings(const struct plan *plan)
     return PLAN_GO_ON;
 }
 
-static int check_schedules(const struct plan *plan)
+static int check_texts(const struct plan *plan)
 {
-    const char *text = plan_text(plan, QUOIT_OPT_SCHEDULES);
-    char problem[QUOIT_SCHEDULES_PROBLEM_BYTES];
+    const char *text = plan_text(plan, QUOIT_OPT_SCHEDULES), *devices = plan_text(plan, QUOIT_OPT_NETWORK_DEVICE);
+    char problem[QUOIT_SCHEDULES_PROBLEM_BYTES], network_problem[QUOIT_NET_PROBLEM_BYTES];
     uint64_t schedules;
-    bool is_good = strcmp(text, "auto") == 0 || quoit_schedules_force(text, &schedules, problem);
-    return is_good ? PLAN_GO_ON : bad_usage("--schedules: %s", problem);
+    if (strcmp(text, "auto") != 0 && !quoit_schedules_force(text, &schedules, problem))
+        return bad_usage("--schedules: %s", problem);
+    bool is_good = quoit_net_check(devices, plan_text(plan, QUOIT_OPT_NETWORK_PORTS), network_problem);
+    return is_good ? PLAN_GO_ON : bad_usage("%s", network_problem);
 }
 
 /* What needs links. */
@@ -799,7 +801,7 @@ int plan_check(struct plan *plan)
     if (status == PLAN_GO_ON)
         status = check_network(plan);
     if (status == PLAN_GO_ON)
-        status = check_schedules(plan);
+        status = check_texts(plan);
     struct quoit_job_config config = {0};
     if (status == PLAN_GO_ON)
         plan_place(plan, &config);

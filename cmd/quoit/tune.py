@@ -27,8 +27,8 @@ TOGETHER = (("broadcast", "reduce"), ("exchange",))  # in one run: sizes of an e
 HOST_SIZES = [1 << shift for shift in range(12, 23)]  # 4K, and the entries of the table: 8K to 4M, src/host/schedules.h
 PART_MOST = 1 << 20  # of a PE: the largest that quoit perf measures
 AT_ONCE_SIZES = HOST_SIZES[:2]  # larger ones have no room
-PLACE_OPTIONS = {"host": "NAME,...", "hosts": "N", "network": "DRIVER", "network-provider": "NAME", "network-device": "NAME",
-                 "rsh": "COMMAND", "network-limit": "TIME"}
+PLACE_OPTIONS = {"host": "NAME,...", "hosts": "N", "network": "DRIVER", "network-provider": "NAME", "network-device": "NAME|SUBNET,...",
+                 "network-ports": "LOW-HIGH", "network-limit": "TIME", "rsh": "COMMAND"}
 KEPT_VARIABLES = {"QUOIT_" + name.upper().replace("-", "_") for name in PLACE_OPTIONS} - {"QUOIT_HOST", "QUOIT_HOSTS"}
 PASSES = 2
 GAIN_WANTED = 1.05  # ratio to memcpy overall that justifies leaving the default ...

@@ -205,9 +205,14 @@ enum quoit_option_type {
     X(NETWORK_PROVIDER, "network-provider", "QUOIT_NETWORK_PROVIDER", STRING, "", "NAME", 0, 0, NETWORK, LAUNCHER,     \
       "provider of the network's driver, as its library calls it: \"tcp;ofi_rxm\", \"rc_verbs\"",                      \
       "Default: the fastest that is there.")                                                                           \
-    X(NETWORK_DEVICE, "network-device", "QUOIT_NETWORK_DEVICE", STRING, "", "NAME", 0, 0, NETWORK, LAUNCHER,           \
-      "device of the network, by name or address: eth0, mlx5_0, 10.1.0.4",                                             \
-      "Default: the loopback while all hosts are emulated on one machine.")                                            \
+    X(NETWORK_DEVICE, "network-device", "QUOIT_NETWORK_DEVICE", STRING, "", "NAME|SUBNET,...", 0, 0, NETWORK,          \
+      LAUNCHER, "devices of the network, by name, address or subnet, ^ excludes: eth0,mlx5_0; 10.1.0.0/16; ^docker0",  \
+      "All hosts take the best subnet common to all: fabrics before Ethernet, then by speed, what ssh used, IPv4; "    \
+      "addresses that several hosts have are left out. This names the candidates. Default: all; the loopback device "  \
+      "while all hosts are emulated on one machine. quoit info networks prints them.")                                 \
+    X(NETWORK_PORTS, "network-ports", "QUOIT_NETWORK_PORTS", STRING, "", "LOW-HIGH", 0, 0, NETWORK, LAUNCHER,          \
+      "ports of TCP at which processes of the job listen, as a firewall allows them: 50000-50100",                     \
+      "Of a host its proxy takes one, and each of its PEs that sends messages by itself another. Default: any.")       \
     X(NETWORK_DIRECT, "network-direct", "QUOIT_NETWORK_DIRECT", STRING, "auto", "auto|yes|no", 0, 0, NETWORK, PES,     \
       "whether PEs begin small operations over a network by themselves, not through the proxy",                        \
       "auto: once a PE has done enough of them to gain by an end of its own. yes: from the first one on. Neither in "  \

@@ -832,6 +832,7 @@ static struct agent *make_agent(const struct quoit_agent_start *start, const str
     agent->host.network = (struct quoit_boot_network){.driver = start->driver,
                                                       .provider = start->provider,
                                                       .device = start->device,
+                                                      .ports = start->ports,
                                                       .link_timeout_ns = start->link_timeout_ns,
                                                       .network_limit_ns = start->network_limit_ns,
                                                       .log_level = start->log_level,

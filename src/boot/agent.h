@@ -22,6 +22,8 @@
 #include "base/status.h"
 #include "boot/boot.h"
 #include "boot/hosts.h"
+#include "net/devices.h"
+#include "net/ports.h"
 #include "boot/protocol.h"
 
 #define QUOIT_AGENT_OPTION     "--host-agent"
@@ -47,7 +49,8 @@ struct quoit_agent_start {
     uint64_t network_limit_ns;
     char driver[QUOIT_AGENT_TEXT_BYTES]; /* as in struct quoit_boot_network */
     char provider[QUOIT_AGENT_TEXT_BYTES];
-    char device[QUOIT_AGENT_TEXT_BYTES];
+    char device[QUOIT_DEVICES_BYTES];
+    char ports[QUOIT_PORTS_BYTES];
     struct quoit_hosts hosts;    /* without host_of_rank */
     struct quoit_agent_pe pes[]; /* of this host, the lowest first */
 };

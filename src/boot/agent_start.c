@@ -54,6 +54,7 @@ static void fill(struct quoit_agent_start *start, const struct quoit_boot *boot,
     snprintf(start->driver, sizeof start->driver, "%s", network->driver);
     snprintf(start->provider, sizeof start->provider, "%s", network->provider);
     snprintf(start->device, sizeof start->device, "%s", network->device);
+    snprintf(start->ports, sizeof start->ports, "%s", network->ports);
     start->hosts = *hosts;
     start->hosts.host_of_rank = NULL;
     for (uint32_t rank = 0, local = 0; rank < hosts->rank_count; rank++)

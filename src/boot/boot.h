@@ -23,6 +23,7 @@ struct quoit_boot_network {
     const char *driver;
     const char *provider;
     const char *device;
+    const char *ports;
     uint64_t link_timeout_ns;
     uint64_t network_limit_ns;
     uint32_t log_level;

@@ -173,6 +173,15 @@ static void describe_transport(const struct quoit_info *info, const struct quoit
         snprintf(text_out, bytes, "relayed: by the proxies to host %u, %u hop%s", host, hops, hops == 1 ? "" : "s");
 }
 
+/* What the hosts of a job have chosen. */
+static void put_network(struct writer *writer, const struct quoit_contacts *contacts)
+{
+    char place[QUOIT_NET_PLACE_TEXT_BYTES];
+    const struct quoit_net_choice *network = &contacts->network;
+    put_row(writer, "network", "%s %s, this host is called at %s", network->driver, network->provider,
+            contacts->place.address.family ? quoit_net_place_print(&contacts->place, place) : network->device);
+}
+
 static void put_transports(struct writer *writer, const struct quoit_info *info)
 {
     char name[48], text[96], next[96];
@@ -190,6 +199,8 @@ static void put_transports(struct writer *writer, const struct quoit_info *info)
         put_row(writer, name, "%s", text);
         first = pe + 1;
     }
+    if (info->contacts && info->contacts->is_told)
+        put_network(writer, info->contacts);
     end_section(writer);
 }
 

@@ -37,6 +37,7 @@ struct quoit_info {
     uint32_t pe;                    /* whose transports are printed */
     const struct quoit_peer *peers; /* [pe_count]; NULL: no job is running, and the transports follow from the ring
                                      * alone */
+    const struct quoit_contacts *contacts; /* NULL: no job is running, or its hosts have no network */
     const struct quoit_paths *paths;
     const char *cma;                             /* the result of probing it; NULL: not probed */
     const struct quoit_schedules_key *schedules; /* what the table of job.schedules is for; NULL: a job is running */

@@ -39,7 +39,8 @@ static void say_start(const struct quoit_boot *host, uint64_t tag, int fd)
     snprintf(message.body.start.driver, QUOIT_PROXY_TEXT_BYTES, "%s",
              strcmp(network->driver, "ring") == 0 ? "auto" : network->driver);
     snprintf(message.body.start.provider, QUOIT_PROXY_TEXT_BYTES, "%s", network->provider);
-    snprintf(message.body.start.device, QUOIT_PROXY_TEXT_BYTES, "%s", network->device);
+    snprintf(message.body.start.devices, QUOIT_DEVICES_BYTES, "%s", network->device);
+    snprintf(message.body.start.network_ports, QUOIT_PROXY_TEXT_BYTES, "%s", network->ports);
     (void)quoit_send_with_descriptors(fd, &message, sizeof message, &host->memory_fd, 1, 0);
 }
 

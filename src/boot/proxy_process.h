@@ -70,6 +70,7 @@
 #include "host/layout.h"
 #include "host/pe_record.h"
 #include "lane/network.h"
+#include "net/devices.h"
 #include "port/port.h"
 
 #define QUOIT_PROXY_OPTION     "--proxy"
@@ -157,7 +158,8 @@ struct quoit_proxy_message {
             uint64_t network_limit_ns;
             char driver[QUOIT_PROXY_TEXT_BYTES];
             char provider[QUOIT_PROXY_TEXT_BYTES];
-            char device[QUOIT_PROXY_TEXT_BYTES];
+            char devices[QUOIT_DEVICES_BYTES];
+            char network_ports[QUOIT_PROXY_TEXT_BYTES];
             int32_t starter; /* the process whose child the proxy is */
             /* Of oshrun alone: */
             uint32_t is_of_oshrun;

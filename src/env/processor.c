@@ -14,17 +14,23 @@ bool quoit_processor_is_free(cpu_set_t *allowed_out)
            CPU_COUNT(allowed_out) == sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-uint64_t quoit_processor_pool(void)
+uint32_t quoit_processor_kernel(void)
 {
     char boot_id[64];
-    cpu_set_t allowed;
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
     ssize_t bytes = fd >= 0 ? read(fd, boot_id, sizeof boot_id) : -1;
     if (fd >= 0)
         close(fd);
-    if (bytes <= 0 || sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+    return bytes > 0 ? quoit_digest(boot_id, (size_t)bytes) : 0;
+}
+
+uint64_t quoit_processor_pool(void)
+{
+    uint32_t kernel = quoit_processor_kernel();
+    cpu_set_t allowed;
+    if (kernel == 0 || sched_getaffinity(0, sizeof allowed, &allowed) != 0)
         return 0;
-    return (uint64_t)quoit_digest(boot_id, (size_t)bytes) << 32 | quoit_digest(&allowed, sizeof allowed);
+    return (uint64_t)kernel << 32 | quoit_digest(&allowed, sizeof allowed);
 }
 
 int quoit_processor_own(void)

@@ -13,6 +13,9 @@
 /* Returns the allowed processors in *allowed_out; true if they are all processors of the machine. False: an affinity
  * was set (taskset, oshrun --bind-to, a control group, the program), and threads must stay where they were put. */
 bool quoit_processor_is_free(cpu_set_t *allowed_out);
+/* Names the kernel of this machine, since it has been booted; processes in whatever namespaces and containers of it get
+ * the same value. 0: unknown. */
+uint32_t quoit_processor_kernel(void);
 /* Names the processors that the calling thread may run on and their kernel: threads of whatever processes, in whatever
  * namespaces and containers, that share all of them get the same value. 0: unknown. */
 uint64_t quoit_processor_pool(void);

@@ -23,13 +23,15 @@ struct quoit_contact {
 
 struct quoit_contacts {
     struct quoit_net_choice network; /* that the proxy has opened */
-    uint64_t tag;                    /* of the job */
-    uint64_t notice_ns;              /* after which a host is silent */
-    uint64_t opening_ns;             /* see struct quoit_net_limits */
-    bool is_rdma;                    /* likewise */
-    bool takes_guests;               /* the proxies execute frames that PEs send by themselves */
-    bool is_told;                    /* the rest is filled in */
-    struct quoit_contact hosts[];    /* [host_count]; of the own host it is not used */
+    struct quoit_net_place place;  /* where other hosts call this one; of no family: the network has no such address */
+    char ports[QUOIT_PORTS_BYTES]; /* at which processes of this host listen */
+    uint64_t tag;                  /* of the job */
+    uint64_t notice_ns;            /* after which a host is silent */
+    uint64_t opening_ns;           /* see struct quoit_net_limits */
+    bool is_rdma;                  /* likewise */
+    bool takes_guests;             /* the proxies execute frames that PEs send by themselves */
+    bool is_told;                  /* the rest is filled in */
+    struct quoit_contact hosts[];  /* [host_count]; of the own host it is not used */
 };
 
 #define QUOIT_GUESTS_MAX 256u

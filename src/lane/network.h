@@ -9,12 +9,13 @@
 #include "net/net.h"
 
 /* What a host tells all others, at most. */
-#define QUOIT_NETWORK_CONTACT_BYTES 576
+#define QUOIT_NETWORK_CONTACT_BYTES 992
 
 struct quoit_lane_network {
     const char *driver;      /* "tcp", "ofi", "ucx"; "auto": the first that works */
     const char *provider;    /* NULL: the driver's choice */
-    const char *device;      /* NULL: the driver's choice */
+    const char *device;      /* a list as in net/devices.h; NULL: the driver's choice */
+    const char *ports;       /* as in net/ports.h; NULL: any */
     uint64_t tag;            /* chance, the same on all hosts of the job alone */
     uint64_t lost_limit_ns;  /* 0: the default */
     uint64_t start_limit_ns; /* until a host has first spoken; less than lost_limit_ns: that */

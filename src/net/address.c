@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "net/address.h"
 
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <string.h>
 
@@ -25,8 +26,7 @@ struct quoit_wire_address quoit_address_tell(const struct sockaddr_storage *addr
     return told;
 }
 
-bool quoit_address_read(const struct quoit_wire_address *told, const struct sockaddr_storage *own,
-                        struct sockaddr_storage *address_out)
+bool quoit_address_read(const struct quoit_wire_address *told, uint32_t scope, struct sockaddr_storage *address_out)
 {
     struct sockaddr_in *v4 = (struct sockaddr_in *)address_out;
     struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)address_out;
@@ -39,7 +39,52 @@ bool quoit_address_read(const struct quoit_wire_address *told, const struct sock
     }
     v6->sin6_port = told->port;
     memcpy(&v6->sin6_addr, told->bytes, sizeof v6->sin6_addr);
-    if (told->scope != 0 && own->ss_family == AF_INET6)
-        v6->sin6_scope_id = ((const struct sockaddr_in6 *)own)->sin6_scope_id;
+    if (told->scope != 0)
+        v6->sin6_scope_id = scope;
     return told->family == AF_INET6;
+}
+
+void quoit_address_print(const struct quoit_wire_address *address, char text_out[QUOIT_ADDRESS_TEXT_BYTES])
+{
+    if (!inet_ntop(address->family, address->bytes, text_out, QUOIT_ADDRESS_TEXT_BYTES))
+        text_out[0] = '\0';
+}
+
+bool quoit_address_parse(const char *text, struct quoit_wire_address *address_out)
+{
+    static const uint16_t families[] = {AF_INET, AF_INET6};
+    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
+        *address_out = (struct quoit_wire_address){.family = families[i]};
+        if (inet_pton(families[i], text, address_out->bytes) == 1)
+            return true;
+    }
+    *address_out = (struct quoit_wire_address){0};
+    return false;
+}
+
+uint32_t quoit_address_bits(const struct quoit_wire_address *address)
+{
+    return address->family == AF_INET ? 32 : 128;
+}
+
+bool quoit_address_agrees(const struct quoit_wire_address *a, const struct quoit_wire_address *b, uint32_t bits)
+{
+    uint32_t whole = bits / 8, rest = bits % 8;
+    if (a->family != b->family || bits > quoit_address_bits(a) || memcmp(a->bytes, b->bytes, whole) != 0)
+        return false;
+    return rest == 0 || (a->bytes[whole] ^ b->bytes[whole]) >> (8 - rest) == 0;
+}
+
+bool quoit_address_is_loopback(const struct quoit_wire_address *address)
+{
+    static const struct quoit_wire_address v6 = {.family = AF_INET6, .bytes = {[15] = 1}};
+    return (address->family == AF_INET && address->bytes[0] == 127) || quoit_address_agrees(address, &v6, 128);
+}
+
+bool quoit_address_is_link_local(const struct quoit_wire_address *address)
+{
+    const uint8_t *bytes = address->bytes;
+    if (address->family == AF_INET)
+        return bytes[0] == 169 && bytes[1] == 254;
+    return bytes[0] == 0xfe && (bytes[1] & 0xc0) == 0x80;
 }

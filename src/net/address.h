@@ -23,8 +23,20 @@ struct quoit_wire_address {
 uint32_t quoit_address_bytes(const struct sockaddr_storage *address);
 /* None, if it is of another family. */
 struct quoit_wire_address quoit_address_tell(const struct sockaddr_storage *address);
-/* A scope becomes that of `own`, this host's address in the network that both share. False: it is no address. */
-bool quoit_address_read(const struct quoit_wire_address *told, const struct sockaddr_storage *own,
-                        struct sockaddr_storage *address_out);
+/* scope: of IPv6, this host's device in the network that both share, in place of the other host's. False: it is no
+ * address. */
+bool quoit_address_read(const struct quoit_wire_address *told, uint32_t scope, struct sockaddr_storage *address_out);
+
+/* As text, without port and scope; "": none. Of QUOIT_ADDRESS_TEXT_BYTES. */
+#define QUOIT_ADDRESS_TEXT_BYTES 46
+void quoit_address_print(const struct quoit_wire_address *address, char text_out[QUOIT_ADDRESS_TEXT_BYTES]);
+/* False: the text is none, and address_out has no family. */
+bool quoit_address_parse(const char *text, struct quoit_wire_address *address_out);
+/* Bits of an address of its family. */
+uint32_t quoit_address_bits(const struct quoit_wire_address *address);
+/* Whether both are of one family, and begin with the same `bits`. */
+bool quoit_address_agrees(const struct quoit_wire_address *a, const struct quoit_wire_address *b, uint32_t bits);
+bool quoit_address_is_loopback(const struct quoit_wire_address *address);
+bool quoit_address_is_link_local(const struct quoit_wire_address *address);
 
 #endif

@@ -63,27 +63,44 @@ static void test_interfaces(void **state)
     uint32_t count = quoit_interfaces_list(all), found_count = 0;
     (void)state;
     for (uint32_t i = 0; i < count; i++) {
+        const struct quoit_net_place *place = &all[i].place;
         struct in6_addr bytes;
         assert_int_equal(inet_pton(all[i].address.ss_family, all[i].text, &bytes), 1);
-        quoit_interface_look(&all[i]);
-        assert_true(quoit_interface_cost(&all[i]) < QUOIT_INTERFACE_COSTS);
-        for (uint32_t j = 0; j < i; j++)
-            assert_string_not_equal(all[i].name, all[j].name);
-        found_count += strcmp(all[i].name, "lo") == 0;
+        assert_memory_equal(&bytes, place->address.bytes, quoit_address_bits(&place->address) / 8);
+        assert_in_range(place->prefix_bits, 1, quoit_address_bits(&place->address));
+        assert_true(quoit_net_place_cost(place) < QUOIT_NET_PLACE_COSTS);
+        assert_int_equal(place->kind == QUOIT_NET_PLACE_LOOPBACK, strcmp(place->device, "lo") == 0);
+        assert_false(place->is_open);
+        found_count += place->kind == QUOIT_NET_PLACE_LOOPBACK;
     }
     if (found_count == 0)
         skip(); /* it is down here */
     assert_true(quoit_interface_find("lo", &one));
-    assert_true(one.is_loopback);
-    assert_true(quoit_interface_is(&one, "lo"));
-    assert_true(quoit_interface_is(&one, one.text));
-    assert_false(quoit_interface_is(&one, "l"));
-    assert_false(quoit_interface_is(&one, "127"));
-    assert_false(one.is_virtual);
-    quoit_interface_look(&one);
-    assert_true(one.is_virtual);
+    assert_int_equal(one.place.kind, QUOIT_NET_PLACE_LOOPBACK);
     assert_true(one.address.ss_family == AF_INET ? strncmp(one.text, "127.", 4) == 0 : strcmp(one.text, "::1") == 0);
+    assert_true(one.address.ss_family == AF_INET6 || one.place.prefix_bits == 8);
     assert_false(quoit_interface_find("nowhere0", &one));
+}
+
+/* The places of an end on the loopback device, and of one on a device that is none. */
+static void test_places_here(void **state)
+{
+    struct quoit_interface lo;
+    struct quoit_net_places places;
+    (void)state;
+    if (!quoit_interface_find("lo", &lo))
+        skip();
+    quoit_interfaces_places("lo", "lo", &places);
+    assert_true(places.list[0].is_open);
+    assert_string_equal(places.list[0].device, "lo");
+    assert_int_equal(places.stack, quoit_interfaces_stack());
+    assert_int_not_equal(places.stack, 0);
+    quoit_interfaces_places("^lo", "lo", &places);
+    for (uint32_t i = 0; i < QUOIT_NET_PLACES_MAX; i++)
+        assert_string_not_equal(places.list[i].device, "lo");
+    quoit_interfaces_places(NULL, "adapter0", &places);
+    for (uint32_t i = 0; i < QUOIT_NET_PLACES_MAX; i++)
+        assert_false(places.list[i].is_open || strcmp(places.list[i].device, "lo") == 0);
 }
 
 static void test_reasons(void **state)
@@ -117,7 +134,7 @@ static void test_wire_v4(void **state)
     v4->sin_port = htons(4711);
     assert_int_equal(inet_pton(AF_INET, "10.1.2.3", &v4->sin_addr), 1);
     const struct quoit_wire_address told = quoit_address_tell(&address);
-    assert_true(quoit_address_read(&told, &address, &read));
+    assert_true(quoit_address_read(&told, 0, &read));
     assert_memory_equal(&read, &address, sizeof read);
 }
 
@@ -135,54 +152,36 @@ static struct sockaddr_storage make_v6(const char *text, uint16_t port, uint32_t
 /* A link-local address says nothing without its device, whose number is another one on each host. */
 static void test_wire_v6(void **state)
 {
-    const struct sockaddr_storage there = make_v6("fe80::7", 4712, 5), own = make_v6("fe80::8", 0, 9);
+    const struct sockaddr_storage there = make_v6("fe80::7", 4712, 5);
     const struct sockaddr_storage seen = make_v6("fe80::7", 4712, 9), global = make_v6("2001:db8::7", 4713, 0);
     struct sockaddr_storage read;
     (void)state;
     struct quoit_wire_address told = quoit_address_tell(&there);
-    assert_true(quoit_address_read(&told, &own, &read));
+    assert_true(quoit_address_read(&told, 9, &read));
     assert_memory_equal(&read, &seen, sizeof read);
     told = quoit_address_tell(&global);
-    assert_true(quoit_address_read(&told, &own, &read));
+    assert_true(quoit_address_read(&told, 9, &read));
     assert_memory_equal(&read, &global, sizeof read);
 }
 
 static void test_wire_refuses(void **state)
 {
-    const struct sockaddr_storage none = {0}, own = make_v6("fe80::8", 0, 9);
+    const struct sockaddr_storage none = {0};
     struct sockaddr_storage read;
     struct quoit_wire_address told = quoit_address_tell(&none);
     (void)state;
     assert_int_equal(told.family, 0);
-    assert_false(quoit_address_read(&told, &own, &read));
+    assert_false(quoit_address_read(&told, 9, &read));
     told.family = AF_UNIX;
-    assert_false(quoit_address_read(&told, &own, &read));
-}
-
-/* In the order of preference. */
-static void test_costs(void **state)
-{
-    static const struct quoit_interface interfaces[] = {
-        {.address = {.ss_family = AF_INET}, .speed = 1000},
-        {.address = {.ss_family = AF_INET}, .speed = 10},
-        {.address = {.ss_family = AF_INET}},
-        {.address = {.ss_family = AF_INET}, .speed = UINT16_MAX, .is_virtual = true},
-        {.address = {.ss_family = AF_INET6}, .speed = UINT16_MAX},
-        {.address = {.ss_family = AF_INET6}, .is_virtual = true},
-        {.address = {.ss_family = AF_INET}, .is_virtual = true, .is_loopback = true},
-        {.address = {.ss_family = AF_INET6}, .is_virtual = true, .is_loopback = true},
-    };
-    (void)state;
-    for (size_t i = 1; i < sizeof interfaces / sizeof interfaces[0]; i++)
-        assert_true(quoit_interface_cost(&interfaces[i - 1]) < quoit_interface_cost(&interfaces[i]));
+    assert_false(quoit_address_read(&told, 9, &read));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_best),         cmocka_unit_test(test_survey),  cmocka_unit_test(test_interfaces),
-        cmocka_unit_test(test_reasons),      cmocka_unit_test(test_wire_v4), cmocka_unit_test(test_wire_v6),
-        cmocka_unit_test(test_wire_refuses), cmocka_unit_test(test_costs),
+        cmocka_unit_test(test_best),        cmocka_unit_test(test_survey),       cmocka_unit_test(test_interfaces),
+        cmocka_unit_test(test_places_here), cmocka_unit_test(test_reasons),      cmocka_unit_test(test_wire_v4),
+        cmocka_unit_test(test_wire_v6),     cmocka_unit_test(test_wire_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

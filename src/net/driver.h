@@ -38,9 +38,10 @@ extern const struct quoit_net_events quoit_net_no_events;
 
 struct quoit_net_driver_config {
     const char *provider; /* NULL: the best */
-    const char *device;   /* NULL: the best */
-    uint32_t skip_count;  /* so many of the best are passed over; UNSUPPORTED: there are no more */
-    uint32_t host;        /* of this end; of a guest, whose number follows those of the hosts, too */
+    const char *device;   /* a list that is right, as in net/devices.h; NULL: the best */
+    struct quoit_ports ports;
+    uint32_t skip_count; /* so many of the best are passed over; UNSUPPORTED: there are no more */
+    uint32_t host;       /* of this end; of a guest, whose number follows those of the hosts, too */
     uint32_t host_count;
     uint32_t guest_count; /* where takes_guests: they are hosts host_count and on */
     bool is_guest;        /* it has few messages under way */
@@ -52,6 +53,7 @@ struct quoit_net_end {
     struct quoit_net_limits limits;
     struct quoit_net_choice choice;
     struct quoit_net_address address;
+    struct quoit_net_places places; /* of a driver that settles: where it can be called, the first as in address */
 };
 
 /* A put or get. */
@@ -65,7 +67,7 @@ struct quoit_net_transfer {
     uint64_t cookie;
 };
 
-/* All are required, but sign_age_ns. */
+/* All are required, but settle, explain and sign_age_ns. */
 struct quoit_net_driver {
     uint32_t version; /* QUOIT_NET_DRIVER_VERSION */
     const char *name;
@@ -75,6 +77,11 @@ struct quoit_net_driver {
                        uint32_t max_count);
     enum quoit_status (*open)(const struct quoit_net_driver_config *config, struct quoit_net_end **end_out,
                               char problem[QUOIT_NET_PROBLEM_BYTES]);
+    /* Before the first connect: the end is called at that one of its places from now on, and others at the `at` of
+     * their addresses. NULL: the end has one place, and the bytes of its address name it. */
+    void (*settle)(struct quoit_net_end *end, uint32_t place);
+    /* Before a host is abandoned: why it is not reached. text_out stays "", if that is not known. NULL: it never is. */
+    void (*explain)(const struct quoit_net_end *end, uint32_t host, char text_out[QUOIT_NET_PROBLEM_BYTES]);
     /* The region and windows are released before. */
     void (*close)(struct quoit_net_end *end);
     /* Once for a host. For a guest from within progress, and again when it was abandoned: another one has come. */
@@ -114,6 +121,9 @@ void quoit_net_keep_signals(struct quoit_net_signals *signals_out);
 void quoit_net_restore_signals(const struct quoit_net_signals *signals);
 /* The index-th known name, in order of preference on this machine; NULL: there are no more. */
 const char *quoit_net_driver_name(uint32_t index);
+/* Those that a config's driver stands for: itself, or for "auto" all of them. Returns the count. */
+#define QUOIT_NET_DRIVER_NAMES 8
+uint32_t quoit_net_driver_names(const char *driver, const char *names_out[QUOIT_NET_DRIVER_NAMES]);
 /* Whether the kernel has an adapter of a fabric, by the folder of its classes of devices, "/sys/class". path_out: one.
  */
 #define QUOIT_NET_CLASSES "/sys/class"

@@ -11,29 +11,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "net/places.h"
+
 #define QUOIT_INTERFACES_MAX 64u
 
+/* One address of an interface. */
 struct quoit_interface {
-    char name[IF_NAMESIZE];
     char text[INET6_ADDRSTRLEN];     /* the address; "": none */
-    struct sockaddr_storage address; /* of IPv4 if there is one; no port */
-    bool is_loopback;
-    /* Of quoit_interface_look(): */
-    bool is_virtual; /* a bridge of containers, a tunnel, half of a pair: others may not be behind it */
-    uint16_t speed;  /* in 100 Mbit/s; 0: not known */
+    struct sockaddr_storage address; /* no port */
+    struct quoit_net_place place;    /* not open */
 };
 
-/* Those that are up and have an address. Returns the count. */
+/* Of those that are up: each has an entry for each of its addresses. Returns the count. */
 uint32_t quoit_interfaces_list(struct quoit_interface interfaces_out[QUOIT_INTERFACES_MAX]);
-/* False: none of that name is up and has an address. */
+/* The best address of a device, in a list. NULL: it is not in it. */
+const struct quoit_interface *quoit_interface_best(const struct quoit_interface *interfaces, uint32_t count,
+                                                   const char *name);
+/* The same, of this machine as it is now. False: none of that name is up and has an address. */
 bool quoit_interface_find(const char *name, struct quoit_interface *interface_out);
-/* Whether a user who names a device, by its name or address, means this one. */
-bool quoit_interface_is(const struct quoit_interface *interface, const char *device);
-/* Two looks into /sys, for who has to choose. */
-void quoit_interface_look(struct quoit_interface *interface);
-/* Smaller is better: other machines before this one alone, IPv4 before IPv6, adapters before what is virtual, then by
- * speed. Less than QUOIT_INTERFACE_COSTS. */
-uint32_t quoit_interface_cost(const struct quoit_interface *interface);
-#define QUOIT_INTERFACE_COSTS (1u << 19)
+/* The places of this machine that a list of devices takes (net/devices.h; NULL: all), the best of them. Those on
+ * `open_device` are open, and come first. The loopback device is no place, unless it is that one. */
+void quoit_interfaces_places(const char *devices, const char *open_device, struct quoit_net_places *places_out);
+/* Names the network stack of this process: others of the machine that share it get the same value. 0: unknown. */
+uint64_t quoit_interfaces_stack(void);
 
 #endif

@@ -40,6 +40,13 @@ enum quoit_status quoit_net_send_kind(struct quoit_net *net, uint32_t host_index
     return status;
 }
 
+void quoit_net_note_why(struct quoit_net *net, uint32_t host_index)
+{
+    net->why[0] = '\0';
+    if (net->driver->explain)
+        net->driver->explain(net->end, host_index, net->why);
+}
+
 void quoit_net_lose(struct quoit_net *net, uint32_t host_index, enum quoit_status status)
 {
     struct host *host = &net->hosts[host_index];
@@ -58,6 +65,7 @@ void quoit_net_lose(struct quoit_net *net, uint32_t host_index, enum quoit_statu
         return;
     host->state = was_connected ? HOST_LOST : host->state; /* one that has left may break its connection */
     net->unheard_count -= was_connected && !host->is_heard && host->is_watched;
+    quoit_net_note_why(net, host_index);
     net->driver->abandon(net->end, host_index);
     if (!was_connected)
         return;

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "env/clock.h"
+#include "net/interfaces.h"
 #include "net/state.h"
 
 #include <stdio.h>
@@ -185,30 +186,6 @@ uint32_t quoit_net_progress(struct quoit_net *net)
 
 /* Opening */
 
-static uint32_t names_of(const char *driver, const char *names_out[])
-{
-    uint32_t count = 0;
-    if (driver && strcmp(driver, "auto") != 0) {
-        names_out[count++] = driver;
-        return count;
-    }
-    while ((names_out[count] = quoit_net_driver_name(count)) != NULL)
-        count++;
-    return count;
-}
-
-#define DRIVERS_MAX 8
-
-void quoit_net_load(const char *driver)
-{
-    const char *names[DRIVERS_MAX];
-    char problem[QUOIT_NET_PROBLEM_BYTES];
-    uint32_t count = names_of(driver, names);
-    for (uint32_t i = 0; i < count; i++)
-        if (quoit_net_driver_open(names[i], problem))
-            return;
-}
-
 /* Closes an end that refuses it. */
 static enum quoit_status register_memory(struct quoit_net *net, char problem[QUOIT_NET_PROBLEM_BYTES])
 {
@@ -267,8 +244,8 @@ static enum quoit_status open_best(struct quoit_net *net, struct quoit_net_drive
 static enum quoit_status open_driver(struct quoit_net *net, char problem[QUOIT_NET_PROBLEM_BYTES])
 {
     const struct quoit_net_config *config = &net->config;
-    const char *names[DRIVERS_MAX];
-    uint32_t count = names_of(config->driver, names);
+    const char *names[QUOIT_NET_DRIVER_NAMES];
+    uint32_t count = quoit_net_driver_names(config->driver, names);
     enum quoit_status status = QUOIT_UNSUPPORTED;
     struct quoit_net_driver_config own = {
         .provider = config->provider,
@@ -279,6 +256,7 @@ static enum quoit_status open_driver(struct quoit_net *net, char problem[QUOIT_N
         .is_guest = config->is_guest,
         .events = {.arg = net, .done = on_done, .message = on_message, .broken = on_broken},
     };
+    (void)quoit_ports_read(config->ports, &own.ports); /* it was checked */
     for (uint32_t i = 0; i < count; i++) {
         struct quoit_net_signals signals;
         char more[QUOIT_NET_PROBLEM_BYTES] = "";
@@ -288,6 +266,8 @@ static enum quoit_status open_driver(struct quoit_net *net, char problem[QUOIT_N
         if (net->driver)
             now = open_best(net, &own, more);
         quoit_net_restore_signals(&signals);
+        if (now == QUOIT_OK && !net->driver->settle && !config->is_guest)
+            quoit_interfaces_places(config->device, net->end->choice.device, &net->end->places);
         if (now == QUOIT_OK)
             return QUOIT_OK;
         if (status == QUOIT_UNSUPPORTED) { /* a network that is there and fails says more than one that is not */
@@ -317,7 +297,7 @@ enum quoit_status quoit_net_open(const struct quoit_net_config *config, struct q
         net->config.lost_limit_ns = QUOIT_NET_LOST_LIMIT_NS;
     if (net->config.start_limit_ns < net->config.lost_limit_ns)
         net->config.start_limit_ns = net->config.lost_limit_ns;
-    status = open_driver(net, problem);
+    status = quoit_net_check(config->device, config->ports, problem) ? open_driver(net, problem) : QUOIT_INVALID;
     if (status != QUOIT_OK)
         goto free_net;
     net->limits = net->end->limits;
@@ -370,6 +350,24 @@ const struct quoit_net_address *quoit_net_address(const struct quoit_net *net)
     return &net->end->address;
 }
 
+const struct quoit_net_places *quoit_net_places(const struct quoit_net *net)
+{
+    return &net->end->places;
+}
+
+void quoit_net_take_place(struct quoit_net *net, uint32_t place)
+{
+    quoit_assert(place < QUOIT_NET_PLACES_MAX);
+    quoit_assert(net->end->places.list[place].is_open);
+    if (net->driver->settle)
+        net->driver->settle(net->end, place);
+}
+
+const char *quoit_net_why(const struct quoit_net *net)
+{
+    return net->why;
+}
+
 enum quoit_status quoit_net_connect(struct quoit_net *net, uint32_t host_index, const struct quoit_net_address *address)
 {
     quoit_assert(host_index < net->config.host_count);
@@ -379,8 +377,10 @@ enum quoit_status quoit_net_connect(struct quoit_net *net, uint32_t host_index, 
     if (address->bytes == 0 || address->bytes > QUOIT_NET_ADDRESS_BYTES_MAX)
         return QUOIT_INVALID;
     enum quoit_status status = net->driver->connect(net->end, host_index, address);
-    if (status != QUOIT_OK)
+    if (status != QUOIT_OK) {
+        quoit_net_note_why(net, host_index);
         return status;
+    }
     net->now_ns = quoit_clock_now_ns();
     host->heard_ns = net->now_ns;
     host->state = HOST_CONNECTED;
@@ -595,25 +595,4 @@ enum quoit_status quoit_net_leave(struct quoit_net *net, uint64_t timeout_ns)
     }
     quoit_net_progress(net);
     return QUOIT_OK;
-}
-
-uint32_t quoit_net_survey(const struct quoit_net_config *config, struct quoit_net_choice *choices_out,
-                          uint32_t max_count)
-{
-    const char *names[DRIVERS_MAX];
-    uint32_t name_count = names_of(config->driver, names), count = 0;
-    for (uint32_t i = 0; i < name_count && count < max_count; i++) {
-        struct quoit_net_choice *missing = &choices_out[count];
-        *missing = (struct quoit_net_choice){0};
-        const struct quoit_net_driver *driver = quoit_net_driver_open(names[i], missing->reason);
-        memcpy(missing->driver, names[i], strnlen(names[i], QUOIT_NET_NAME_BYTES - 1));
-        struct quoit_net_signals signals;
-        quoit_net_keep_signals(&signals);
-        if (!driver)
-            count++;
-        else
-            count += driver->survey(config->provider, config->device, missing, max_count - count);
-        quoit_net_restore_signals(&signals);
-    }
-    return count;
 }

@@ -48,6 +48,8 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "net/places.h"
+#include "net/ports.h"
 
 #define QUOIT_NET_ADDRESS_BYTES_MAX 256
 #define QUOIT_NET_KEY_BYTES_MAX     256
@@ -72,6 +74,7 @@ struct quoit_net_window; /* memory that another host has registered */
 struct quoit_net_address {
     uint32_t bytes;
     unsigned char data[QUOIT_NET_ADDRESS_BYTES_MAX];
+    struct quoit_wire_address at; /* where the end is called, if the driver leaves that open; else of no family */
 };
 
 /* Names registered memory to other hosts. */
@@ -114,7 +117,8 @@ enum quoit_net_silence {
 struct quoit_net_config {
     const char *driver;   /* "tcp", "ofi", "ucx"; NULL or "auto": the first that works, see quoit_net_explain_auto() */
     const char *provider; /* NULL: the driver's choice */
-    const char *device;   /* by name or address; NULL: the driver's choice */
+    const char *device;   /* a list as in net/devices.h; NULL: the driver's choice */
+    const char *ports;    /* at which the process listens, as in net/ports.h; NULL: any */
     bool is_guest;        /* on_left is not used */
     uint32_t host;        /* a guest: where it runs */
     uint32_t host_count;
@@ -149,6 +153,8 @@ static inline uint64_t quoit_net_notice_ns(uint64_t lost_limit_ns)
 
 /* Loads the driver's library, which takes a while: open need not wait for it then. What fails here open reports. */
 void quoit_net_load(const char *driver);
+/* Whether a config's device and ports are written right; NULL: not given. False: `problem` has what is wrong. */
+bool quoit_net_check(const char *device, const char *ports, char problem[QUOIT_NET_PROBLEM_BYTES]);
 /* UNSUPPORTED: there is no such driver or network here; `problem` says why. */
 QUOIT_MUST_USE enum quoit_status quoit_net_open(const struct quoit_net_config *config, struct quoit_net **net_out,
                                                 char problem[QUOIT_NET_PROBLEM_BYTES]);
@@ -158,6 +164,15 @@ void quoit_net_close(struct quoit_net *net);
 const struct quoit_net_limits *quoit_net_limits(const struct quoit_net *net);
 const struct quoit_net_choice *quoit_net_choice(const struct quoit_net *net);
 const struct quoit_net_address *quoit_net_address(const struct quoit_net *net);
+/* Where a host's end can be called, and, not open, where it could be on another device. None is open: the network has
+ * addresses of its own. */
+const struct quoit_net_places *quoit_net_places(const struct quoit_net *net);
+/* The hosts have chosen: this one is called at that place, by its index among its own, which is open, and nowhere else.
+ * Before the first connect; without it, the first place is taken. */
+void quoit_net_take_place(struct quoit_net *net, uint32_t place);
+/* Within on_lost, and after a connect that failed: what the driver knows of why the host is not reached; "": nothing.
+ */
+const char *quoit_net_why(const struct quoit_net *net);
 /* Before the first operation to that host; its own first heartbeat is expected within start_limit_ns from now on.
  * INVALID: these bytes are no address. */
 QUOIT_MUST_USE enum quoit_status quoit_net_connect(struct quoit_net *net, uint32_t host,

@@ -4,10 +4,10 @@
 #include "base/log.h"
 #include "env/clock.h"
 #include "env/raw_call.h"
-#include "net/interfaces.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -62,7 +62,7 @@ struct stranger {
 
 struct quoit_sockets {
     struct quoit_sockets_config config;
-    struct sockaddr_storage address; /* of the device; no port */
+    uint32_t scope; /* the device of the place */
     struct sockaddr_storage listens_at;
     int listener; /* -1: nobody is invited */
     int events;   /* epoll, of the open connections */
@@ -155,7 +155,6 @@ static void be_open(struct quoit_sockets *sockets, struct connection *own, int f
 
 enum quoit_status quoit_sockets_open(const struct quoit_sockets_config *config, struct quoit_sockets **sockets_out)
 {
-    struct quoit_interface interface;
     struct quoit_sockets *sockets = calloc(1, sizeof *sockets);
     if (!sockets)
         return QUOIT_NO_MEMORY;
@@ -168,9 +167,9 @@ enum quoit_status quoit_sockets_open(const struct quoit_sockets_config *config, 
     if (!sockets->peers || !sockets->open)
         goto close_sockets;
     status = QUOIT_UNSUPPORTED;
-    if (!quoit_interface_find(config->device, &interface))
+    if (config->place.address.family == 0)
         goto close_sockets;
-    sockets->address = interface.address;
+    sockets->scope = if_nametoindex(config->place.device);
     status = QUOIT_SYSTEM;
     sockets->events = epoll_create1(EPOLL_CLOEXEC);
     if (sockets->events < 0)
@@ -217,17 +216,10 @@ bool quoit_sockets_has_any(const struct quoit_sockets *sockets)
 
 static enum quoit_status listen_there(struct quoit_sockets *sockets)
 {
-    socklen_t bytes = quoit_address_bytes(&sockets->address);
-    int fd = new_socket(sockets->address.ss_family);
-    if (fd < 0)
+    if (!quoit_address_read(&sockets->config.place.address, sockets->scope, &sockets->listens_at))
         return QUOIT_SYSTEM;
-    if (bind(fd, (const struct sockaddr *)&sockets->address, bytes) != 0 || listen(fd, STRANGERS_MAX) != 0 ||
-        getsockname(fd, (struct sockaddr *)&sockets->listens_at, &bytes) != 0) {
-        close(fd);
-        return QUOIT_SYSTEM;
-    }
-    sockets->listener = fd;
-    return QUOIT_OK;
+    sockets->listener = quoit_ports_listen(&sockets->listens_at, sockets->config.ports, STRANGERS_MAX);
+    return sockets->listener >= 0 ? QUOIT_OK : QUOIT_SYSTEM;
 }
 
 enum quoit_status quoit_sockets_invite(struct quoit_sockets *sockets, uint32_t peer,
@@ -308,7 +300,7 @@ enum quoit_status quoit_sockets_join(struct quoit_sockets *sockets, const struct
 {
     struct sockaddr_storage address;
     if (invitation->from >= sockets->config.count || invitation->from == sockets->config.self ||
-        !quoit_address_read(&invitation->address, &sockets->address, &address))
+        !quoit_address_read(&invitation->address, sockets->scope, &address))
         return QUOIT_INVALID;
     struct connection *own = connection_of(sockets, invitation->from);
     if (!own)

@@ -23,7 +23,8 @@
 #include <stdint.h>
 
 #include "base/status.h"
-#include "net/address.h"
+#include "net/places.h"
+#include "net/ports.h"
 
 #define QUOIT_SOCKETS_TOKEN_BYTES 16u
 #define QUOIT_SOCKETS_NO_FLAG     UINT64_MAX
@@ -32,10 +33,11 @@ struct pollfd;
 struct quoit_sockets;
 
 struct quoit_sockets_config {
-    const char *device; /* whose address is told to others: "eth0" */
-    uint32_t self;      /* number of this process, */
-    uint32_t count;     /* of so many */
-    char *memory;       /* what messages write to; it stays mapped until close */
+    struct quoit_net_place place; /* where others can call; its port is not used */
+    struct quoit_ports ports;     /* at one of which it listens */
+    uint32_t self;                /* number of this process, */
+    uint32_t count;               /* of so many */
+    char *memory;                 /* what messages write to; it stays mapped until close */
     uint64_t memory_bytes;
 };
 
@@ -63,7 +65,7 @@ struct quoit_socket_message {
     uint64_t sent_bytes; /* 0; of header and payload, kept by quoit_sockets_send() */
 };
 
-/* UNSUPPORTED: the device has no address. */
+/* UNSUPPORTED: the place has no address. */
 QUOIT_MUST_USE enum quoit_status quoit_sockets_open(const struct quoit_sockets_config *config,
                                                     struct quoit_sockets **sockets_out);
 /* NULL is allowed. What was sent is delivered all the same. */

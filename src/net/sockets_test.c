@@ -19,6 +19,7 @@
 
 #include "base/prng.h"
 #include "env/clock.h"
+#include "net/interfaces.h"
 #include "net/sockets.h"
 
 #define COUNT        5u
@@ -53,8 +54,10 @@ static void open_end(uint32_t number)
     end->memory = guarded_memory();
     end->model = calloc(1, MEMORY_BYTES);
     assert_non_null(end->model);
+    struct quoit_interface lo;
+    assert_true(quoit_interface_find("lo", &lo));
     const struct quoit_sockets_config config = {
-        .device = "lo", .self = number, .count = COUNT, .memory = end->memory, .memory_bytes = MEMORY_BYTES};
+        .place = lo.place, .self = number, .count = COUNT, .memory = end->memory, .memory_bytes = MEMORY_BYTES};
     assert_int_equal(quoit_sockets_open(&config, &end->sockets), QUOIT_OK);
 }
 
@@ -449,10 +452,10 @@ static void test_an_end_that_goes(void **state)
     assert_false(quoit_sockets_has_any(ends[LOW].sockets));
 }
 
-static void test_a_device_without_an_address(void **state)
+static void test_a_place_without_an_address(void **state)
 {
     struct quoit_sockets *sockets;
-    const struct quoit_sockets_config config = {.device = "nosuch0", .count = COUNT};
+    const struct quoit_sockets_config config = {.place = {.device = "nosuch0"}, .count = COUNT};
     (void)state;
     assert_int_equal(quoit_sockets_open(&config, &sockets), QUOIT_UNSUPPORTED);
 }
@@ -471,6 +474,6 @@ int main(void)
                                        ON_TWO(test_what_no_end_would_send),
                                        ON_TWO(test_a_long_message_waits_for_the_other_end),
                                        ON_TWO(test_an_end_that_goes),
-                                       cmocka_unit_test(test_a_device_without_an_address)};
+                                       cmocka_unit_test(test_a_place_without_an_address)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,12 +102,13 @@ struct quoit_net {
     uint64_t opened_ns; /* this end */
     uint64_t outstanding_count;
     uint32_t loss_count;
-    uint32_t unheard_count; /* watched hosts that have said nothing yet */
-    uint64_t now_ns;        /* of the last progress */
-    uint64_t next_watch_ns; /* when heartbeats are looked after */
-    uint64_t dropped_count; /* messages of strangers */
-    bool has_broken;        /* a host is_broken */
-    bool is_inside;         /* progress runs: callbacks must not call it */
+    uint32_t unheard_count;            /* watched hosts that have said nothing yet */
+    uint64_t now_ns;                   /* of the last progress */
+    uint64_t next_watch_ns;            /* when heartbeats are looked after */
+    uint64_t dropped_count;            /* messages of strangers */
+    char why[QUOIT_NET_PROBLEM_BYTES]; /* quoit_net_why() */
+    bool has_broken;                   /* a host is_broken */
+    bool is_inside;                    /* progress runs: callbacks must not call it */
 };
 
 /* Hosts, and guests behind them. */
@@ -151,6 +152,8 @@ bool quoit_net_watches(const struct quoit_net *net, uint32_t host_index);
 void quoit_net_expect(struct quoit_net *net, struct host *host);
 /* Reports it if it is another one than before. */
 void quoit_net_note_silence(struct quoit_net *net, uint32_t host_index, enum quoit_net_silence silence);
+/* Before the driver forgets the host: keeps what it knows of why it is not reached, for quoit_net_why(). */
+void quoit_net_note_why(struct quoit_net *net, uint32_t host_index);
 /* A host is lost, or a guest has gone, unless it was so before or has left. */
 void quoit_net_lose(struct quoit_net *net, uint32_t host_index, enum quoit_status status);
 /* Of progress, after the driver's: what is due. before_ns: of the progress before. */

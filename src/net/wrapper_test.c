@@ -52,7 +52,8 @@ struct side {
     struct quoit_net *net;
     struct fake *fake;
     uint32_t lost_mask;
-    uint32_t heard_count; /* messages of host 0, which are numbered from 0 */
+    uint32_t heard_count;              /* messages of host 0, which are numbered from 0 */
+    char why[QUOIT_NET_PROBLEM_BYTES]; /* the last one was lost */
 };
 
 static struct fake *last_fake; /* quoit_net_open() returns no end of a driver */
@@ -186,6 +187,7 @@ static void on_lost(void *arg, uint32_t host, enum quoit_status status)
     (void)status;
     assert_int_equal(side->lost_mask >> host & 1, 0);
     side->lost_mask |= 1u << host;
+    snprintf(side->why, sizeof side->why, "%s", quoit_net_why(side->net));
     if (quoit_net_is_connected(side->net, 1))
         (void)!quoit_net_send(side->net, 1, "lost", 4);
 }
@@ -422,6 +424,71 @@ static void test_a_host_breaks_while_another_is_lost(void **state)
 }
 
 /* All have been heard, so nothing else keeps host 0 awake. */
+/* As long as the driver knows the host. */
+static void explain(const struct quoit_net_end *end, uint32_t host, char text_out[QUOIT_NET_PROBLEM_BYTES])
+{
+    if (((const struct fake *)end)->connected_mask >> host & 1)
+        snprintf(text_out, QUOIT_NET_PROBLEM_BYTES, "from here to host %u", host);
+}
+
+static enum quoit_status refuse_connect(struct quoit_net_end *end, uint32_t host,
+                                        const struct quoit_net_address *address)
+{
+    (void)note_connect(end, host, address);
+    return QUOIT_INVALID;
+}
+
+static int forget_why(void **state)
+{
+    (void)state;
+    fake_driver.explain = NULL;
+    fake_driver.connect = note_connect;
+    return 0;
+}
+
+static void test_why_a_host_is_not_reached(void **state)
+{
+    const struct quoit_net_address address = {.bytes = 1};
+    struct side side;
+    (void)state;
+    open_side(&side, 0);
+    side.fake->break_mask = 1u << 2;
+    quoit_net_progress(side.net);
+    assert_string_equal(side.why, ""); /* this driver explains nothing */
+    fake_driver.explain = explain;
+    side.fake->break_mask = 1u << 3;
+    quoit_net_progress(side.net);
+    assert_int_equal(side.lost_mask, 1u << 2 | 1u << 3);
+    assert_string_equal(side.why, "from here to host 3");
+    quoit_net_close(side.net);
+
+    open_alone(&side, 0, LONG_NS, 0);
+    fake_driver.connect = refuse_connect;
+    assert_int_equal(quoit_net_connect(side.net, 1, &address), QUOIT_INVALID);
+    assert_string_equal(quoit_net_why(side.net), "from here to host 1");
+    quoit_net_close(side.net);
+}
+
+static void test_what_the_user_may_not_write(void **state)
+{
+    static const struct {
+        const char *device, *ports, *problem;
+    } cases[] = {
+        {"10.0.0.0/40", NULL, "--network-device: \"10.0.0.0/40\" is no subnet, such as 10.1.0.0/16 or fd00:1::/64"},
+        {"eth0", "7-6", "--network-ports: \"7-6\" is no port, nor two with - between, such as 50000-50100"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char problem[QUOIT_NET_PROBLEM_BYTES];
+        struct quoit_net *net;
+        const struct quoit_net_config config = {
+            .host_count = HOST_COUNT, .device = cases[i].device, .ports = cases[i].ports};
+        assert_int_equal(quoit_net_open(&config, &net, problem), QUOIT_INVALID);
+        assert_string_equal(problem, cases[i].problem);
+        assert_int_equal(networks.live_count, 0);
+    }
+}
+
 static void test_no_sleep_before_a_broken_host_is_lost(void **state)
 {
     struct side side;
@@ -703,6 +770,8 @@ int main(void)
         cmocka_unit_test(test_a_guest_asks_when_it_is_known),
         cmocka_unit_test(test_a_guest_that_comes_again),
         cmocka_unit_test(test_a_host_breaks_while_another_is_lost),
+        cmocka_unit_test_teardown(test_why_a_host_is_not_reached, forget_why),
+        cmocka_unit_test(test_what_the_user_may_not_write),
         cmocka_unit_test(test_no_sleep_before_a_broken_host_is_lost),
         cmocka_unit_test(test_a_host_that_has_not_spoken_yet),
         cmocka_unit_test_teardown(test_silence_begins_with_the_connection, give_clock_back),

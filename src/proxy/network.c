@@ -630,6 +630,9 @@ static void on_lost(void *arg, uint32_t host, enum quoit_status status)
         *flow = (struct flow){.out = flow->out, .out_bytes = flow->out_bytes, .is_busy = flow->is_busy};
         return;
     }
+    const char *why = quoit_net_why(network->net);
+    if (why[0] && !quoit_lane_is_stopping(network->lane))
+        quoit_say("host %u does not reach host %u %s [Q0130]", network->lane->layout->host, host, why);
     quoit_log(QUOIT_LOG_INFO, "host %u is lost: %s", host, quoit_status_text(status));
     quoit_lane_count_up(&network->lane->shared->network.lost_count, 1);
     lose(network, host, status == QUOIT_TIMEOUT);
@@ -673,13 +676,15 @@ static uint32_t step(struct quoit_lane *lane)
     return done_count;
 }
 
-static enum quoit_status join(struct network *network, const struct quoit_lane_network *config)
+static enum quoit_status open_and_join(struct network *network, const struct quoit_lane_network *config,
+                                       struct quoit_network_retry *retry)
 {
     struct quoit_lane *lane = network->lane;
     char problem[QUOIT_NET_PROBLEM_BYTES];
     const struct quoit_net_config net = {.driver = config->driver,
                                          .provider = config->provider,
-                                         .device = config->device,
+                                         .device = retry->device[0] ? retry->device : config->device,
+                                         .ports = config->ports,
                                          .host = lane->layout->host,
                                          .host_count = lane->layout->job.host_count,
                                          .guest_count = network->guest_count,
@@ -695,6 +700,8 @@ static enum quoit_status join(struct network *network, const struct quoit_lane_n
                                          .on_silence = on_silence,
                                          .sign_age_ns = sign_age_ns,
                                          .arg = network};
+    quoit_net_close(network->net);
+    network->net = NULL;
     enum quoit_status status = quoit_net_open(&net, &network->net, problem);
     if (status != QUOIT_OK) {
         quoit_say("host %u cannot join the network: %s [Q0222]", lane->layout->host, problem);
@@ -708,7 +715,18 @@ static enum quoit_status join(struct network *network, const struct quoit_lane_n
         return QUOIT_UNSUPPORTED;
     }
     network->region = quoit_net_region(network->net);
-    status = quoit_network_join(lane, network->net, network->guest_count > 0, network->reaches);
+    return quoit_network_join(lane, network->net, network->guest_count > 0, retry, network->reaches);
+}
+
+static enum quoit_status join(struct network *network, const struct quoit_lane_network *config)
+{
+    struct quoit_lane *lane = network->lane;
+    struct quoit_network_retry retry = {.is_due = false};
+    enum quoit_status status;
+    do
+        status = open_and_join(network, config, &retry);
+    while (status == QUOIT_OK && retry.is_due);
+    quoit_network_retry_close(&retry);
     if (status != QUOIT_OK)
         return status;
     status = quoit_network_sleep_open(network->net, lane->waiter.park, &network->sleep);

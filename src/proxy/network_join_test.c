@@ -13,7 +13,7 @@
 
 #include "proxy/network_rig.h"
 
-#define TEXT_BYTES 512
+#define TEXT_BYTES 1024
 
 static void no_open(struct world *world)
 {
@@ -44,6 +44,42 @@ static void no_descriptors(struct world *world)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
+/* Of host 0 and of host 1. */
+static struct quoit_net_place place_of(const char *device, const char *address, uint8_t prefix_bits)
+{
+    struct quoit_net_place place = {.prefix_bits = prefix_bits, .kind = QUOIT_NET_PLACE_ETHERNET, .is_open = true};
+    snprintf(place.device, sizeof place.device, "%s", device);
+    assert_true(quoit_address_parse(address, &place.address));
+    place.address.port = 1;
+    return place;
+}
+static void put_places(struct world *world, const char *first, const char *second)
+{
+    world->places[0] = (struct quoit_net_places){.stack = 1, .list = {place_of("ens1", first, 24)}};
+    world->places[1] = (struct quoit_net_places){.stack = 2, .list = {place_of("ens1", second, 24)}};
+}
+static void two_families(struct world *world)
+{
+    put_places(world, "10.0.0.1", "fd00::2");
+}
+static void one_address(struct world *world)
+{
+    put_places(world, "192.168.1.1", "192.168.1.1");
+}
+static void another_device(struct world *world)
+{
+    one_address(world);
+    world->places[0].list[1] = place_of("e0", "10.0.0.1", 24);
+    world->places[1].list[1] = place_of("e0", "10.0.0.2", 24);
+    world->places[0].list[1].is_open = world->places[1].list[1].is_open = false;
+    world->places[0].list[1].address.port = 0; /* nor could the hosts meet there */
+}
+static void two_devices(struct world *world)
+{
+    another_device(world);
+    world->places[0].list[1].is_open = world->places[1].list[1].is_open = true;
+}
+
 /* Opens the lane; its status, and what was said. */
 static enum quoit_status open_and_read(struct world *world, void (*spoil)(struct world *world),
                                        char text_out[TEXT_BYTES])
@@ -71,14 +107,17 @@ static void test_each_failure_is_said(void **state)
     static const struct {
         void (*spoil)(struct world *world);
         enum quoit_status status;
-        const char *words;
+        const char *words, *code;
     } cases[] = {
-        {no_open, QUOIT_SYSTEM, "the rig is broken "},
-        {no_connect, QUOIT_INVALID, "rig one refuses the address or the key of host 1: "},
-        {no_attach, QUOIT_INVALID, "rig one refuses the address or the key of host 1: "},
-        {another_network, QUOIT_UNSUPPORTED, "it takes rig one, and host 1 takes rig two; "},
-        {short_memory, QUOIT_INVALID, "the segments of host 1 are not within its memory "},
-        {no_descriptors, QUOIT_SYSTEM, "no descriptor to wait for it: "},
+        {no_open, QUOIT_SYSTEM, "the rig is broken ", "[Q0222]"},
+        {no_connect, QUOIT_INVALID, "rig one refuses the address or the key of host 1: ", "[Q0222]"},
+        {no_attach, QUOIT_INVALID, "rig one refuses the address or the key of host 1: ", "[Q0222]"},
+        {another_network, QUOIT_UNSUPPORTED, "it takes rig one, and host 1 takes rig two; ", "[Q0222]"},
+        {short_memory, QUOIT_INVALID, "the segments of host 1 are not within its memory ", "[Q0222]"},
+        {no_descriptors, QUOIT_SYSTEM, "no descriptor to wait for it: ", "[Q0222]"},
+        {two_families, QUOIT_UNSUPPORTED, "host 1 has ens1 fd00::2/24, and host 0 has ens1 10.0.0.1/24 ", "[Q0128]"},
+        {one_address, QUOIT_UNSUPPORTED, "hosts 0 and 1 have the same address, ens1 192.168.1.1/24, ", "[Q0129]"},
+        {another_device, QUOIT_UNSUPPORTED, "host 0 has no port left at e0 10.0.0.1/24 where ", "[Q0222]"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -87,16 +126,47 @@ static void test_each_failure_is_said(void **state)
         make_world(&world);
         assert_int_equal(open_and_read(&world, cases[i].spoil, text), cases[i].status);
         if (!strstr(text, "host 0 cannot join the network: ") || !strstr(text, cases[i].words) ||
-            !strstr(text, "[Q0222]\n") || strchr(text, '\n') != text + strlen(text) - 1)
+            !strstr(text, cases[i].code) || strchr(text, '\n') != text + strlen(text) - 1)
             fail_msg("case %zu: said: %s", i, text);
         quoit_lane_close(&world.lane);
         free_world(&world);
     }
 }
 
+/* What all have in common is taken, passed to the network, and left to the PEs. */
+static void test_the_place_is_chosen(void **state)
+{
+    struct world world;
+    char text[TEXT_BYTES];
+    (void)state;
+    make_world(&world);
+    assert_int_equal(open_and_read(&world, two_devices, text), QUOIT_OK);
+    assert_string_equal(text, "");
+    assert_int_equal(world.taken_count, 1);
+    assert_int_equal(world.taken_place, 1);
+    assert_memory_equal(&world.called_at, &world.places[1].list[1].address, sizeof world.called_at);
+    const struct quoit_contacts *contacts = quoit_memory_contacts(&world.layout, world.memory);
+    assert_memory_equal(&contacts->place, &world.places[0].list[1], sizeof contacts->place);
+    assert_memory_equal(&contacts->hosts[1].address.at, &world.called_at, sizeof world.called_at);
+    close_world(&world);
+}
+
+/* A network with addresses of its own has nothing to choose. */
+static void test_no_place_is_chosen(void **state)
+{
+    struct world world;
+    (void)state;
+    open_world(&world);
+    assert_int_equal(world.taken_count, 0);
+    assert_int_equal(quoit_memory_contacts(&world.layout, world.memory)->place.address.family, 0);
+    close_world(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_place_is_chosen),
+        cmocka_unit_test(test_no_place_is_chosen),
         cmocka_unit_test(test_each_failure_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

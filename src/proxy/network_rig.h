@@ -58,12 +58,15 @@ struct world {
     struct quoit_lane_group group;
     struct quoit_lane lane;
     enum quoit_status open_status, connect_status, attach_status, put_status;
-    uint32_t lost_count;    /* how often on_lost was called */
-    uint64_t missing_bytes; /* at the end of what is registered */
-    bool is_apart;          /* the other host takes another network */
-    bool is_far;            /* the other host has processors of its own */
-    int wait_fd;            /* the network's; -1: it has none */
-    bool can_arm;           /* what quoit_net_arm() says */
+    uint32_t lost_count;               /* how often on_lost was called */
+    uint64_t missing_bytes;            /* at the end of what is registered */
+    bool is_apart;                     /* the other host takes another network */
+    bool is_far;                       /* the other host has processors of its own */
+    struct quoit_net_places places[2]; /* of both hosts; none: the network has addresses of its own */
+    uint32_t taken_count, taken_place;
+    struct quoit_wire_address called_at; /* the other host */
+    int wait_fd;                         /* the network's; -1: it has none */
+    bool can_arm;                        /* what quoit_net_arm() says */
     uint64_t until_ns;
 };
 static struct world *world_of_net; /* quoit_net_open() has no handle */
@@ -110,9 +113,29 @@ const struct quoit_net_address *quoit_net_address(const struct quoit_net *net)
     return &net->address;
 }
 
+const struct quoit_net_places *quoit_net_places(const struct quoit_net *net)
+{
+    (void)net;
+    return &world_of_net->places[0];
+}
+
+void quoit_net_take_place(struct quoit_net *net, uint32_t place)
+{
+    (void)net;
+    world_of_net->taken_count++;
+    world_of_net->taken_place = place;
+}
+
+const char *quoit_net_why(const struct quoit_net *net)
+{
+    (void)net;
+    return "";
+}
+
 enum quoit_status quoit_net_connect(struct quoit_net *net, uint32_t host, const struct quoit_net_address *address)
 {
-    (void)net, (void)host, (void)address;
+    (void)net, (void)host;
+    world_of_net->called_at = address->at;
     return world_of_net->connect_status;
 }
 
@@ -221,7 +244,7 @@ enum quoit_status quoit_net_leave(struct quoit_net *net, uint64_t timeout_ns)
 /* The lane of host 0 of two, with two PEs each. */
 
 #define POOL_BYTES    8  /* of a contact: the name of its processors is last, */
-#define NETWORK_BYTES 24 /* that of its network before it */
+#define NETWORK_BYTES 24 /* that of its network before it, and its places before that */
 
 static inline bool exchange(void *arg, const void *own, uint32_t bytes, void *all_out)
 {
@@ -229,6 +252,8 @@ static inline bool exchange(void *arg, const void *own, uint32_t bytes, void *al
     char *other = (char *)all_out + bytes;
     memcpy(all_out, own, bytes);
     memcpy(other, own, bytes);
+    memcpy(other + bytes - POOL_BYTES - NETWORK_BYTES - sizeof world_of_net->places[1], &world_of_net->places[1],
+           sizeof world_of_net->places[1]);
     other[bytes - 1] ^= (char)world_of_net->is_far;
     if (world_of_net->is_apart)
         memcpy(other + bytes - POOL_BYTES - NETWORK_BYTES, "rig two", sizeof "rig two");

@@ -120,17 +120,20 @@ static bool map_all(struct process *process, const struct quoit_proxy_message *s
 }
 
 /* The text of a message, or NULL for "". */
-static const char *text_or_null(char text[QUOIT_PROXY_TEXT_BYTES])
+static const char *text_or_null(char *text, size_t bytes)
 {
-    text[QUOIT_PROXY_TEXT_BYTES - 1] = '\0';
+    text[bytes - 1] = '\0';
     return text[0] ? text : NULL;
 }
 
+#define TEXT(field) text_or_null((field), sizeof(field))
+
 struct quoit_lane_network quoit_serve_network(struct quoit_proxy_message *start)
 {
-    return (struct quoit_lane_network){.driver = text_or_null(start->body.start.driver),
-                                       .provider = text_or_null(start->body.start.provider),
-                                       .device = text_or_null(start->body.start.device),
+    return (struct quoit_lane_network){.driver = TEXT(start->body.start.driver),
+                                       .provider = TEXT(start->body.start.provider),
+                                       .device = TEXT(start->body.start.devices),
+                                       .ports = TEXT(start->body.start.network_ports),
                                        .tag = start->body.start.tag,
                                        .lost_limit_ns = start->body.start.network_limit_ns,
                                        .start_limit_ns = start->body.start.link_timeout_ns};
@@ -166,7 +169,7 @@ static enum quoit_status run(struct process *process, struct quoit_proxy_message
         .on_cut_off = on_cut_off,
         .on_ready_arg = process,
     };
-    const char *ports = text_or_null(start->body.start.ports);
+    const char *ports = TEXT(start->body.start.ports);
     const struct quoit_port_driver *driver = ports ? quoit_port_driver_find(ports) : NULL;
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT && driver; side++) {
         config.is_down[side] = start->body.start.is_down[side] != 0;

@@ -136,7 +136,8 @@ static void warn_of_idle_variables(const struct quoit_boot *boot, const struct q
     for (int id = 0; id < QUOIT_OPT_COUNT && boot->exchange.ops && boot->exchange.size > 1 && boot->pe == 0; id++) {
         const struct quoit_option *option = &quoit_options_table[id];
         bool is_of_network = id == QUOIT_OPT_NETWORK || id == QUOIT_OPT_NETWORK_PROVIDER ||
-                             id == QUOIT_OPT_NETWORK_DEVICE || id == QUOIT_OPT_SCHEDULES;
+                             id == QUOIT_OPT_NETWORK_DEVICE || id == QUOIT_OPT_NETWORK_PORTS ||
+                             id == QUOIT_OPT_SCHEDULES;
         bool is_idle = option->reader == QUOIT_READER_LAUNCHER || option->reader == QUOIT_READER_LINKS;
         is_idle &= !is_of_network || !quoit_job_config_has_proxies(&boot->layout.job);
         size_t used = strlen(names);
@@ -293,6 +294,7 @@ static void print_if_asked(const struct quoit_options *options)
                                   .options = options,
                                   .job = quoit_job.boot.layout.job,
                                   .peers = quoit_job.fabric->peers,
+                                  .contacts = quoit_memory_contacts(&quoit_job.boot.layout, quoit_job.boot.memory),
                                   .paths = &quoit_job.paths};
         quoit_info_print(&info, false, stdout);
     }
@@ -395,6 +397,7 @@ void quoit_job_start(int thread_level)
         .driver = options.values[QUOIT_OPT_NETWORK].text,
         .provider = options.values[QUOIT_OPT_NETWORK_PROVIDER].text,
         .device = options.values[QUOIT_OPT_NETWORK_DEVICE].text,
+        .ports = options.values[QUOIT_OPT_NETWORK_PORTS].text,
         .link_timeout_ns = options.values[QUOIT_OPT_LINK_TIMEOUT].number,
         .network_limit_ns = options.values[QUOIT_OPT_NETWORK_LIMIT].number,
         .log_level = (uint32_t)quoit_options_log_level(&options),

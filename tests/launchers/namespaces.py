@@ -76,6 +76,49 @@ class Namespaces:
     def plug(self, host, state):
         ip("-n", self.switch, "link", "set", f"port{host}", state)
 
+    def add_cards(self, addresses):
+        """A second network, whose device ens1 has these addresses in the first namespaces, and none that is link-local: the kernel
+        gives those a second or two after the start, and they join hosts that have nothing else."""
+        ip("-n", self.switch, "link", "add", "br1", "type", "bridge")
+        self.addCleanup(ip, "-n", self.switch, "link", "delete", "br1")
+        ip("-n", self.switch, "link", "set", "br1", "up")
+        for host, address in enumerate(addresses):
+            ip("-n", self.switch, "link", "add", f"card{host}", "type", "veth", "peer", "name", "ens1", "netns", self.names[host])
+            self.addCleanup(ip, "-n", self.switch, "link", "delete", f"card{host}")
+            ip("-n", self.switch, "link", "set", f"card{host}", "master", "br1", "up")
+            ip("-n", self.names[host], "address", "add", address, "dev", "ens1")
+            ip("-n", self.names[host], "link", "set", "ens1", "addrgenmode", "none", "up")
+
+    def lose_packets(self, host, other):
+        """What the host sends to the other one goes to an address of Ethernet that nobody has. Returns what ends that."""
+        words = ("-n", self.names[host], "neigh"), (self.addresses[other], "dev", "eth0")
+        ip(*words[0], "replace", *words[1], "lladdr", "02:00:00:00:00:99", "nud", "permanent")
+        return self.undo(*words[0], "delete", *words[1])
+
+    def cut_route(self, host, other):
+        words = ("-n", self.names[host], "route"), ("unreachable", self.addresses[other] + "/32")
+        ip(*words[0], "add", *words[1])
+        return self.undo(*words[0], "delete", *words[1])
+
+    def lose_large_packets(self, *hosts):
+        """The hosts' devices send packets of 9,000 bytes, which the ports of the bridge drop, and report to nobody. False: ip
+        cannot do that."""
+        for host in hosts:
+            words = ("-n", self.names[host], "link", "set", "eth0")
+            self.addCleanup(subprocess.run, ["ip", *words, "mtu", "1500", "gso_max_segs", "65535"], check=False)
+            if subprocess.run(["ip", *words, "mtu", "9000", "gso_max_segs", "1"], capture_output=True, check=False).returncode != 0:
+                return False
+        return True
+
+    def undo(self, *words):
+        """Once, and at the end of the test at the latest."""
+        left = [words]
+        def act():
+            while left:
+                ip(*left.pop())
+        self.addCleanup(act)
+        return act
+
     def slow_down(self, host, rate):
         if not shutil.which("tc"):
             return False

@@ -290,6 +290,7 @@ static void open_end(struct quoit_guest *guest)
     const struct quoit_net_config config = {.driver = guest->contacts->network.driver,
                                             .provider = guest->contacts->network.provider,
                                             .device = guest->contacts->network.device,
+                                            .ports = guest->contacts->ports,
                                             .is_guest = true,
                                             .guest = self->pe,
                                             .tag = guest->contacts->tag,

@@ -42,7 +42,9 @@ enum quoit_status quoit_messages_open(struct quoit_ring_engine *ring, enum quoit
 {
     const struct quoit_self *self = ring->engine.self;
     const struct quoit_contacts *contacts = quoit_memory_contacts(&self->layout, self->memory);
-    if (use == QUOIT_GUEST_NO || !is_tcp(contacts) || quoit_contacts_guest_count(&self->layout.job) == 0)
+    struct quoit_ports ports;
+    if (use == QUOIT_GUEST_NO || !is_tcp(contacts) || quoit_contacts_guest_count(&self->layout.job) == 0 ||
+        !quoit_ports_read(contacts->ports, &ports))
         return QUOIT_OK;
     struct quoit_messages *messages = calloc(1, sizeof *messages);
     if (!messages)
@@ -56,7 +58,8 @@ enum quoit_status quoit_messages_open(struct quoit_ring_engine *ring, enum quoit
         return QUOIT_NO_MEMORY;
     for (uint32_t pe = 0; pe < self->pe_count && use == QUOIT_GUEST_AUTO; pe++)
         messages->left_counts[pe] = SENDS_BEFORE;
-    const struct quoit_sockets_config config = {.device = contacts->network.device,
+    const struct quoit_sockets_config config = {.place = contacts->place,
+                                                .ports = ports,
                                                 .self = self->pe,
                                                 .count = self->pe_count,
                                                 .memory = self->segment,

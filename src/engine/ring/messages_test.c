@@ -15,6 +15,7 @@
 
 #include "env/clock.h"
 #include "host/mailbox.h"
+#include "net/interfaces.h"
 
 #define OTHER       3u /* the test's own PE */
 #define FLAG        64u
@@ -39,7 +40,9 @@ static void tell_contacts(const char *provider)
     struct quoit_contacts *contacts = quoit_memory_contacts(&rig.layout, rig.memory);
     *contacts = (struct quoit_contacts){.notice_ns = 1, .is_told = true};
     strcpy(contacts->network.provider, provider);
-    strcpy(contacts->network.device, "lo");
+    struct quoit_interface lo;
+    assert_true(quoit_interface_find("lo", &lo));
+    contacts->place = lo.place;
 }
 
 static void open_with(const char *provider, enum quoit_guest_use use)
@@ -50,7 +53,7 @@ static void open_with(const char *provider, enum quoit_guest_use use)
     pe_rig_open(&rig, use);
     test.other_memory = calloc(1, rig.layout.segment_stride);
     assert_non_null(test.other_memory);
-    const struct quoit_sockets_config other = {.device = "lo",
+    const struct quoit_sockets_config other = {.place = quoit_memory_contacts(&rig.layout, rig.memory)->place,
                                                .self = OTHER,
                                                .count = PE_COUNT,
                                                .memory = test.other_memory,

@@ -5,9 +5,9 @@
  * socket has taken it. Messages are of one buffer's size, below what providers send eagerly, so that they need no
  * handshake. They are matched in order (FI_ORDER_SAS); some providers report them in another.
  */
-#include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -24,8 +24,11 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "net/address.h"
 #include "net/candidates.h"
+#include "net/devices.h"
 #include "net/driver.h"
+#include "net/interfaces.h"
 
 #define API_VERSION    FI_VERSION(1, 15)
 #define MESSAGE_BYTES  8192u /* plugins.c sets the size of rxm's buffers by it */
@@ -35,7 +38,8 @@
 #define SENDS_MAX      (SEND_COUNT / 4) /* to one host, so that one that hangs leaves some for the others */
 #define GUEST_COUNT    32u              /* messages of a guest, each way: it asks for little at a time */
 #define BATCH_COUNT    32               /* completions read at once */
-#define OPENING_NS     80000000u        /* measured with tcp;ofi_rxm: it looks at all its providers */
+#define NETWORKS_MAX   64u
+#define OPENING_NS     80000000u /* measured with tcp;ofi_rxm: it looks at all its providers */
 
 /* What this driver takes by itself, best first. Others (sockets, net, udp, shm) only if they are named. */
 static const char *const ranking[] = {"cxi", "efa", "psm3", "opx", "psm2", "verbs;ofi_rxm", "psm", "tcp;ofi_rxm"};
@@ -188,32 +192,21 @@ static struct fi_info *make_hints(const char *provider)
     return hints;
 }
 
+/* The source address; of no family, if it is no Internet address. */
+static struct quoit_wire_address address_of(const struct fi_info *info)
+{
+    struct sockaddr_storage source = {.ss_family = AF_UNSPEC};
+    if (info->src_addr && info->addr_format == FI_SOCKADDR_IN)
+        memcpy(&source, info->src_addr, sizeof(struct sockaddr_in));
+    else if (info->src_addr && info->addr_format == FI_SOCKADDR_IN6)
+        memcpy(&source, info->src_addr, sizeof(struct sockaddr_in6));
+    return quoit_address_tell(&source);
+}
+
 static bool is_loopback(const struct fi_info *info)
 {
-    const struct sockaddr_in *v4 = info->src_addr;
-    const struct sockaddr_in6 *v6 = info->src_addr;
-    if (!v4)
-        return false;
-    return (info->addr_format == FI_SOCKADDR_IN && ntohl(v4->sin_addr.s_addr) >> 24 == 127) ||
-           (info->addr_format == FI_SOCKADDR_IN6 && IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr));
-}
-
-static bool is_link_local(const struct fi_info *info)
-{
-    const struct sockaddr_in6 *v6 = info->src_addr;
-    return v6 && info->addr_format == FI_SOCKADDR_IN6 && IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr);
-}
-
-/* The source address as text; "" if it is no Internet address. */
-static void print_address(const struct fi_info *info, char text_out[INET6_ADDRSTRLEN])
-{
-    const struct sockaddr_in *v4 = info->src_addr;
-    const struct sockaddr_in6 *v6 = info->src_addr;
-    text_out[0] = '\0';
-    if (v4 && info->addr_format == FI_SOCKADDR_IN)
-        inet_ntop(AF_INET, &v4->sin_addr, text_out, INET6_ADDRSTRLEN);
-    else if (v6 && info->addr_format == FI_SOCKADDR_IN6)
-        inet_ntop(AF_INET6, &v6->sin6_addr, text_out, INET6_ADDRSTRLEN);
+    const struct quoit_wire_address address = address_of(info);
+    return quoit_address_is_loopback(&address);
 }
 
 static size_t rank_of(const struct fi_info *info)
@@ -224,55 +217,16 @@ static size_t rank_of(const struct fi_info *info)
     return rank;
 }
 
-static bool is_device(const struct fi_info *info, const char *device)
-{
-    char address[INET6_ADDRSTRLEN];
-    print_address(info, address);
-    return strcmp(info->domain_attr->name, device) == 0 || strcmp(address, device) == 0;
-}
-
-/* Smaller is better; UINT32_MAX: not by itself, or not what was asked for. */
-static uint32_t cost_of(const struct fi_info *info, const char *provider, const char *device)
-{
-    size_t rank = rank_of(info);
-    if (device && !is_device(info, device))
-        return UINT32_MAX;
-    if (rank == RANK_COUNT && !provider)
-        return UINT32_MAX;
-    return (uint32_t)rank * 16 + (is_loopback(info) ? 8u : 0) + (is_link_local(info) ? 4u : 0) +
-           (info->addr_format == FI_SOCKADDR_IN6 ? 2u : 0);
-}
-
-/* The best but skip_count; of those that are equal, the first in the list. NULL: there are no more. */
-static const struct fi_info *best_of(const struct fi_info *infos, const char *provider, const char *device,
-                                     uint32_t skip_count)
-{
-    for (uint64_t least = 0;; skip_count--) {
-        const struct fi_info *best = NULL;
-        uint64_t best_order = UINT64_MAX, position = 0;
-        for (const struct fi_info *info = infos; info; info = info->next) {
-            uint32_t cost = cost_of(info, provider, device);
-            uint64_t order = (uint64_t)cost << 32 | position++;
-            if (cost != UINT32_MAX && order >= least && order < best_order) {
-                best_order = order;
-                best = info;
-            }
-        }
-        if (!best || skip_count == 0)
-            return best;
-        least = best_order + 1;
-    }
-}
-
 static void describe(const struct fi_info *info, struct quoit_net_choice *choice)
 {
-    char address[INET6_ADDRSTRLEN];
+    char text[QUOIT_ADDRESS_TEXT_BYTES];
+    const struct quoit_wire_address address = address_of(info);
     memset(choice, 0, sizeof *choice);
-    print_address(info, address);
+    quoit_address_print(&address, text);
     snprintf(choice->driver, sizeof choice->driver, "ofi");
     snprintf(choice->provider, sizeof choice->provider, "%s", info->fabric_attr->prov_name);
     snprintf(choice->device, sizeof choice->device, "%s", info->domain_attr->name);
-    quoit_net_say_usable(choice, address, is_loopback(info));
+    quoit_net_say_usable(choice, text, is_loopback(info));
 }
 
 static void say_no_network(int error, const char *provider, const char *device, char problem[QUOIT_NET_PROBLEM_BYTES])
@@ -292,38 +246,59 @@ static struct fi_info *list_networks(const char *provider, int *error_out)
     return *error_out ? NULL : infos;
 }
 
-static bool has_choice(const struct quoit_net_choice *choices, uint32_t count, const struct quoit_net_choice *choice)
+/* Of the address; an adapter with addresses of its own has none that costs anything. */
+static uint64_t cost_of(const struct quoit_wire_address *address, const struct quoit_interface *interfaces,
+                        uint32_t interface_count)
 {
-    for (uint32_t i = 0; i < count; i++)
-        if (strcmp(choices[i].provider, choice->provider) == 0 && strcmp(choices[i].device, choice->device) == 0)
-            return true;
-    return false;
+    for (uint32_t i = 0; i < interface_count; i++)
+        if (quoit_address_agrees(address, &interfaces[i].place.address, quoit_address_bits(address)))
+            return quoit_net_place_cost(&interfaces[i].place);
+    return address->family == 0 ? 0 : QUOIT_NET_PLACE_COSTS - 1;
+}
+
+/* One for each provider and device, of its best address; infos_out has what libfabric tells of it. Returns the count.
+ */
+static uint32_t list(const struct fi_info *infos, const char *provider, const char *device,
+                     struct quoit_net_candidate candidates_out[NETWORKS_MAX],
+                     const struct fi_info *infos_out[NETWORKS_MAX])
+{
+    struct quoit_interface interfaces[QUOIT_INTERFACES_MAX];
+    uint32_t interface_count = quoit_interfaces_list(interfaces), count = 0;
+    for (const struct fi_info *info = infos; info; info = info->next) {
+        struct quoit_net_candidate one;
+        const struct quoit_wire_address address = address_of(info);
+        size_t rank = rank_of(info);
+        uint32_t same = 0;
+        describe(info, &one.choice);
+        one.cost = rank * QUOIT_NET_PLACE_COSTS + cost_of(&address, interfaces, interface_count);
+        if ((rank == RANK_COUNT && !provider) || !quoit_devices_take(device, info->domain_attr->name, &address))
+            quoit_net_say_unusable(&one.choice, provider, device);
+        while (same < count && (strcmp(candidates_out[same].choice.provider, one.choice.provider) != 0 ||
+                                strcmp(candidates_out[same].choice.device, one.choice.device) != 0))
+            same++;
+        if (same == NETWORKS_MAX)
+            continue;
+        const struct quoit_net_candidate *before = &candidates_out[same];
+        if (same < count && (!one.choice.is_usable || (before->choice.is_usable && before->cost <= one.cost)))
+            continue;
+        count += same == count;
+        candidates_out[same] = one;
+        infos_out[same] = info;
+    }
+    return count;
 }
 
 static uint32_t survey(const char *provider, const char *device, struct quoit_net_choice *choices_out,
                        uint32_t max_count)
 {
+    struct quoit_net_candidate candidates[NETWORKS_MAX];
+    const struct fi_info *of_candidates[NETWORKS_MAX];
     int error;
-    uint32_t count = 0;
     struct fi_info *infos = list_networks(provider, &error);
-    const struct fi_info *best = best_of(infos, provider, device, 0);
-    if (max_count == 0)
-        return 0;
-    if (best) {
-        describe(best, &choices_out[count++]);
-    } else {
-        choices_out[count] = (struct quoit_net_choice){.driver = "ofi"};
-        say_no_network(error, provider, device, choices_out[count++].reason);
-    }
-    for (const struct fi_info *info = infos; info && count < max_count; info = info->next) {
-        struct quoit_net_choice *choice = &choices_out[count];
-        describe(info, choice);
-        if (has_choice(choices_out, count, choice))
-            continue;
-        if (cost_of(info, provider, device) == UINT32_MAX)
-            quoit_net_say_unusable(choice, provider, device);
-        count++;
-    }
+    uint32_t count = list(infos, provider, device, candidates, of_candidates);
+    count = quoit_net_survey_candidates(candidates, count, "ofi", provider, device, choices_out, max_count);
+    if (count > 0 && !choices_out[0].is_usable)
+        say_no_network(error, provider, device, choices_out[0].reason);
     if (infos)
         fi_freeinfo(infos);
     return count;
@@ -346,14 +321,29 @@ static void expect_peers(uint32_t peer_count)
     setenv("FI_UNIVERSE_SIZE", text, 0);
 }
 
+/* Likewise. */
+static void set_ports(struct quoit_ports ports)
+{
+    char low[8], high[8];
+    if (ports.low == 0)
+        return;
+    snprintf(low, sizeof low, "%u", ports.low);
+    snprintf(high, sizeof high, "%u", ports.high);
+    setenv("FI_TCP_PORT_LOW_RANGE", low, 1);
+    setenv("FI_TCP_PORT_HIGH_RANGE", high, 1);
+}
+
 static enum quoit_status choose(struct ofi *ofi, const struct quoit_net_driver_config *config,
                                 char problem[QUOIT_NET_PROBLEM_BYTES])
 {
     int error;
     struct fi_info *infos = list_networks(config->provider, &error);
-    const struct fi_info *best = best_of(infos, config->provider, config->device, config->skip_count);
+    struct quoit_net_candidate candidates[NETWORKS_MAX];
+    const struct fi_info *of_candidates[NETWORKS_MAX];
+    const struct quoit_net_candidate *best = quoit_net_best(
+        candidates, list(infos, config->provider, config->device, candidates, of_candidates), config->skip_count);
     if (best)
-        ofi->info = fi_dupinfo(best);
+        ofi->info = fi_dupinfo(of_candidates[best - candidates]);
     if (infos)
         fi_freeinfo(infos);
     if (!best) {
@@ -547,6 +537,7 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
     uint32_t peer_count = config->host_count + config->guest_count;
     ofi->peers = calloc(peer_count, sizeof *ofi->peers);
     expect_peers(peer_count);
+    set_ports(config->ports);
     enum quoit_status status = ofi->peers ? choose(ofi, config, problem) : QUOIT_NO_MEMORY;
     for (uint32_t i = 0; i < peer_count && ofi->peers; i++)
         ofi->peers[i].address = FI_ADDR_NOTAVAIL;

@@ -9,6 +9,7 @@
  * cable may be out, or the caller was held up before its hello and was taken for one who sends garbage. */
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -104,14 +105,15 @@ void quoit_tcp_sweep(struct tcp *tcp)
     }
 }
 
-enum quoit_status quoit_tcp_listen(struct tcp *tcp, const struct sockaddr_storage *address)
+int quoit_tcp_listen(struct tcp *tcp, struct sockaddr_storage *address, struct quoit_ports ports)
 {
     struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = NULL}};
-    tcp->listener = socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (tcp->listener < 0 || bind(tcp->listener, (const struct sockaddr *)address, quoit_address_bytes(address)) != 0 ||
-        listen(tcp->listener, SOMAXCONN) != 0 || epoll_ctl(tcp->events_fd, EPOLL_CTL_ADD, tcp->listener, &event) != 0)
-        return QUOIT_UNSUPPORTED;
-    return QUOIT_OK;
+    int fd = quoit_ports_listen(address, ports, SOMAXCONN);
+    if (fd >= 0 && epoll_ctl(tcp->events_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
 }
 
 /* Calling */
@@ -131,6 +133,14 @@ static void call_no_more(struct tcp *tcp, struct peer *peer)
     peer->call_at_ns = 0;
 }
 
+/* A connection is open, whichever end called. */
+static void forget_calls(struct tcp *tcp, struct peer *peer)
+{
+    call_no_more(tcp, peer);
+    peer->call_count = 0;
+    peer->error = 0;
+}
+
 static void call_again(struct tcp *tcp, uint64_t now_ns)
 {
     for (uint32_t host = 0; host < tcp->host_count && tcp->again_count > 0; host++) {
@@ -140,7 +150,7 @@ static void call_again(struct tcp *tcp, uint64_t now_ns)
         call_no_more(tcp, peer);
         if (peer->is_failed || quoit_tcp_join(tcp, host))
             continue;
-        if (errno == ECONNREFUSED)
+        if (peer->error == ECONNREFUSED)
             quoit_tcp_break(tcp, host);
         else
             quoit_tcp_call_later(tcp, host);
@@ -154,15 +164,16 @@ bool quoit_tcp_join(struct tcp *tcp, uint32_t host)
         return true;
     int fd = socket(peer->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     struct connection *connection = new_connection(tcp, fd, CONNECTING, host);
-    if (!connection)
+    if (!connection) {
+        peer->error = errno;
         return false;
+    }
     peer->connection = connection;
     const struct sockaddr *there = (const struct sockaddr *)&peer->address;
     if (connect(fd, there, quoit_address_bytes(&peer->address)) == 0 || errno == EINPROGRESS)
         return true;
-    int error = errno;
+    peer->error = errno;
     hang_up(tcp, connection);
-    errno = error;
     return false;
 }
 
@@ -182,6 +193,7 @@ static bool say_hello(struct tcp *tcp, struct connection *connection)
 static void end_call(struct tcp *tcp, struct connection *connection, int error)
 {
     uint32_t host = connection->host;
+    tcp->peers[host].error = error;
     if (error == ECONNREFUSED) {
         quoit_tcp_close(tcp, connection);
         return;
@@ -208,9 +220,50 @@ static void go_on_calling(struct tcp *tcp, struct connection *connection)
     }
     connection->come_bytes = 0;
     connection->state = OPEN;
-    tcp->peers[connection->host].call_count = 0;
+    forget_calls(tcp, &tcp->peers[connection->host]);
     tcp->done_count++;
     quoit_tcp_send(tcp, connection);
+}
+
+/* What was sent and has no acknowledgement, though earlier bytes had one. */
+static void explain_open(const struct connection *connection, char *text_out, size_t bytes)
+{
+    struct tcp_info info;
+    socklen_t info_bytes = sizeof info;
+    if (getsockopt(connection->fd, IPPROTO_TCP, TCP_INFO, &info, &info_bytes) != 0 || info.tcpi_unacked == 0 ||
+        info.tcpi_backoff == 0)
+        return;
+    snprintf(text_out, bytes,
+             "%u segments of up to %u bytes have no acknowledgement, the first was sent %u times: is the cable out, or "
+             "the MTU of a link on the way smaller?",
+             info.tcpi_unacked, info.tcpi_snd_mss, info.tcpi_backoff + 1u);
+}
+
+void quoit_tcp_explain(const struct tcp *tcp, uint32_t host, char text_out[QUOIT_NET_PROBLEM_BYTES])
+{
+    const struct peer *peer = &tcp->peers[host];
+    const struct connection *connection = peer->connection;
+    char here[QUOIT_NET_PLACE_TEXT_BYTES], there[QUOIT_ADDRESS_TEXT_BYTES], why[160] = "";
+    struct quoit_net_place own = tcp->end.places.list[tcp->place];
+    own.address.port = 0;
+    quoit_address_print(&peer->at, there);
+    if (connection && connection->state == OPEN)
+        explain_open(connection, why, sizeof why);
+    else if (connection && connection->come_bytes != 0)
+        snprintf(why, sizeof why, "it is connected, and does not answer");
+    else if (peer->error == ECONNREFUSED)
+        snprintf(why, sizeof why,
+                 "%s: has the host ended, does a firewall reject it, or has another machine the address?",
+                 strerror(peer->error));
+    else if (peer->error != 0)
+        snprintf(why, sizeof why, "%s", strerror(peer->error));
+    else if (connection)
+        snprintf(why, sizeof why, "connect timed out: does a firewall drop it?");
+    else if (peer->call_count > 0)
+        snprintf(why, sizeof why, "connected %u times, and each time it hung up without an answer", peer->call_count);
+    if (why[0])
+        snprintf(text_out, QUOIT_NET_PROBLEM_BYTES, "from %s to %s port %u: %s", quoit_net_place_print(&own, here),
+                 there, ntohs(peer->at.port), why);
 }
 
 /* Being called */
@@ -253,7 +306,7 @@ static bool let_in(struct tcp *tcp, struct connection *connection, uint32_t host
     if (peer->connection)
         hang_up(tcp, peer->connection);
     peer->connection = connection;
-    call_no_more(tcp, peer);
+    forget_calls(tcp, peer);
     quoit_tcp_send(tcp, connection);
     return true;
 }
@@ -290,10 +343,10 @@ static bool make_room(struct tcp *tcp, uint64_t now_ns)
     return true;
 }
 
-static void accept_all(struct tcp *tcp, uint64_t now_ns)
+static void accept_all(struct tcp *tcp, int listener, uint64_t now_ns)
 {
     while (make_room(tcp, now_ns)) {
-        int fd = accept4(tcp->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         struct connection *connection = fd < 0 ? NULL : new_connection(tcp, fd, COMING, 0);
         if (!connection)
             return;
@@ -313,8 +366,9 @@ void quoit_tcp_meet(struct tcp *tcp)
         else if (connection->state == CONNECTING)
             go_on_calling(tcp, connection);
     }
-    if (tcp->listener >= 0)
-        accept_all(tcp, now_ns);
+    for (uint32_t place = 0; place < QUOIT_NET_PLACES_MAX; place++)
+        if (tcp->listeners[place] >= 0)
+            accept_all(tcp, tcp->listeners[place], now_ns);
 }
 
 bool quoit_tcp_take_guest(struct tcp *tcp, uint32_t host)

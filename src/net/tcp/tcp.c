@@ -16,6 +16,7 @@
 #include "base/digest.h"
 #include "env/clock.h"
 #include "net/candidates.h"
+#include "net/devices.h"
 #include "net/interfaces.h"
 
 #define EVENTS_MAX 64
@@ -36,21 +37,21 @@ struct window {
 
 /* Choosing */
 
-/* One for each interface. */
+/* One for each address. */
 static uint32_t list(const char *provider, const char *device,
                      struct quoit_interface interfaces_out[QUOIT_INTERFACES_MAX],
                      struct quoit_net_candidate candidates_out[QUOIT_INTERFACES_MAX])
 {
     uint32_t count = quoit_interfaces_list(interfaces_out);
     for (uint32_t i = 0; i < count; i++) {
-        struct quoit_interface *interface = &interfaces_out[i];
+        const struct quoit_interface *interface = &interfaces_out[i];
+        const struct quoit_net_place *place = &interface->place;
         struct quoit_net_choice *choice = &candidates_out[i].choice;
-        quoit_interface_look(interface);
         candidates_out[i] = (struct quoit_net_candidate){.choice = {.driver = "tcp", .provider = "tcp"},
-                                                         .cost = quoit_interface_cost(interface)};
-        memcpy(choice->device, interface->name, sizeof interface->name);
-        if ((!provider || strcmp(provider, "tcp") == 0) && (!device || quoit_interface_is(interface, device)))
-            quoit_net_say_usable(choice, interface->text, interface->is_loopback);
+                                                         .cost = quoit_net_place_cost(place)};
+        memcpy(choice->device, place->device, sizeof place->device);
+        if ((!provider || strcmp(provider, "tcp") == 0) && quoit_devices_take(device, place->device, &place->address))
+            quoit_net_say_usable(choice, interface->text, place->kind == QUOIT_NET_PLACE_LOOPBACK);
         else
             quoit_net_say_unusable(choice, provider, device);
     }
@@ -87,18 +88,22 @@ static uint32_t digest_of(const struct wire_address *address)
     return quoit_digest((const char *)address + sizeof address->digest, sizeof *address - sizeof address->digest);
 }
 
-/* Where the end listens, and its secret. */
+/* Where the end is called, and its secret. */
 static void tell_address(struct tcp *tcp)
 {
-    struct sockaddr_storage here = {0};
-    socklen_t bytes = sizeof here;
     struct wire_address address = {0};
     memcpy(address.secret, tcp->secret, sizeof address.secret);
-    if (tcp->listener >= 0 && getsockname(tcp->listener, (struct sockaddr *)&here, &bytes) == 0)
-        address.address = quoit_address_tell(&here);
     address.digest = digest_of(&address);
     tcp->end.address.bytes = sizeof address;
     memcpy(tcp->end.address.data, &address, sizeof address);
+    tcp->end.address.at = tcp->end.places.list[tcp->place].address;
+}
+
+static void close_listener(struct tcp *tcp, uint32_t place)
+{
+    if (tcp->listeners[place] >= 0)
+        close(tcp->listeners[place]);
+    tcp->listeners[place] = -1;
 }
 
 /* What was sent leaves first, and what has come is read: the kernel would break a connection with bytes that nobody has
@@ -128,8 +133,8 @@ static void close_end(struct quoit_net_end *end)
     for (struct connection *connection = tcp->connections; connection; connection = connection->next)
         quoit_tcp_close(tcp, connection);
     quoit_tcp_sweep(tcp);
-    if (tcp->listener >= 0)
-        close(tcp->listener);
+    for (uint32_t place = 0; place < QUOIT_NET_PLACES_MAX; place++)
+        close_listener(tcp, place);
     if (tcp->events_fd >= 0)
         close(tcp->events_fd);
     free(tcp->peers);
@@ -138,26 +143,50 @@ static void close_end(struct quoit_net_end *end)
     free(tcp);
 }
 
-static enum quoit_status refuse(char problem[QUOIT_NET_PROBLEM_BYTES], const char *what,
-                                const struct quoit_interface *interface)
+static enum quoit_status refuse(char problem[QUOIT_NET_PROBLEM_BYTES], const char *what, const char *where)
 {
-    snprintf(problem, QUOIT_NET_PROBLEM_BYTES, "TCP: %s on %s (%s): %s", what, interface->name, interface->text,
-             strerror(errno));
+    snprintf(problem, QUOIT_NET_PROBLEM_BYTES, "TCP: %s%s: %s", what, where, strerror(errno));
     return QUOIT_SYSTEM;
+}
+
+/* At the best addresses of this machine: which of them the hosts take is chosen later. At the loopback device only if
+ * there is nothing else. */
+static enum quoit_status open_places(struct tcp *tcp, const struct quoit_net_driver_config *config,
+                                     char problem[QUOIT_NET_PROBLEM_BYTES])
+{
+    struct quoit_interface interfaces[QUOIT_INTERFACES_MAX];
+    struct quoit_net_candidate candidates[QUOIT_INTERFACES_MAX];
+    uint32_t count = list(config->provider, config->device, interfaces, candidates), place_count = 0;
+    const struct quoit_net_candidate *best = quoit_net_best(candidates, count, 0);
+    if (!best || config->skip_count > 0) {
+        quoit_net_say_none(config->provider, config->device, problem);
+        return QUOIT_UNSUPPORTED;
+    }
+    bool is_loopback = best->choice.is_loopback;
+    tcp->end.places.stack = quoit_interfaces_stack();
+    for (uint32_t rank = 0; best && best->choice.is_loopback == is_loopback && place_count < QUOIT_NET_PLACES_MAX;
+         best = quoit_net_best(candidates, count, ++rank)) {
+        struct quoit_interface *interface = &interfaces[best - candidates];
+        struct quoit_net_place *place = &tcp->end.places.list[place_count];
+        int fd = config->is_guest ? -1 : quoit_tcp_listen(tcp, &interface->address, config->ports);
+        if (fd < 0 && !config->is_guest) { /* an address of IPv6 may be one that the kernel still looks for elsewhere */
+            char where[QUOIT_NET_PLACE_TEXT_BYTES];
+            (void)refuse(problem, "no port to listen on ", quoit_net_place_print(&interface->place, where));
+            continue;
+        }
+        *place = interface->place;
+        place->address = quoit_address_tell(&interface->address);
+        place->is_open = true;
+        tcp->listeners[place_count] = fd;
+        if (place_count++ == 0)
+            tcp->end.choice = best->choice;
+    }
+    return place_count > 0 ? QUOIT_OK : QUOIT_SYSTEM;
 }
 
 static enum quoit_status open_end(const struct quoit_net_driver_config *config, struct quoit_net_end **end_out,
                                   char problem[QUOIT_NET_PROBLEM_BYTES])
 {
-    struct quoit_interface interfaces[QUOIT_INTERFACES_MAX];
-    struct quoit_net_candidate candidates[QUOIT_INTERFACES_MAX];
-    const struct quoit_net_candidate *best =
-        quoit_net_best(candidates, list(config->provider, config->device, interfaces, candidates), config->skip_count);
-    if (!best) {
-        quoit_net_say_none(config->provider, config->device, problem);
-        return QUOIT_UNSUPPORTED;
-    }
-    const struct quoit_interface *interface = &interfaces[best - candidates];
     struct tcp *tcp = calloc(1, sizeof *tcp);
     if (!tcp)
         return QUOIT_NO_MEMORY;
@@ -166,22 +195,21 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
     tcp->host_count = config->host_count;
     tcp->peer_count = config->host_count + config->guest_count;
     tcp->is_guest = config->is_guest;
-    tcp->listener = -1;
+    for (uint32_t place = 0; place < QUOIT_NET_PLACES_MAX; place++)
+        tcp->listeners[place] = -1;
     tcp->events_fd = epoll_create1(EPOLL_CLOEXEC);
     tcp->peers = calloc(tcp->peer_count, sizeof *tcp->peers);
     enum quoit_status status = tcp->peers ? make_ops(tcp) : QUOIT_NO_MEMORY;
     if (status == QUOIT_OK &&
         (tcp->events_fd < 0 || getrandom(tcp->secret, sizeof tcp->secret, 0) != (ssize_t)sizeof tcp->secret))
-        status = refuse(problem, "no descriptor", interface);
-    if (status == QUOIT_OK && !config->is_guest && quoit_tcp_listen(tcp, &interface->address) != QUOIT_OK)
-        status = refuse(problem, "no port to listen", interface);
+        status = refuse(problem, "no descriptor", "");
+    if (status == QUOIT_OK)
+        status = open_places(tcp, config, problem);
     if (status != QUOIT_OK) {
         close_end(&tcp->end);
         return status;
     }
-    tcp->address = interface->address;
     tell_address(tcp);
-    tcp->end.choice = best->choice;
     tcp->end.limits = (struct quoit_net_limits){.message_bytes = MESSAGE_BYTES,
                                                 .alignment = 1,
                                                 .transfer_bytes = UINT64_MAX / 2,
@@ -191,6 +219,26 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
                                                 .knows_guests = true};
     *end_out = &tcp->end;
     return QUOIT_OK;
+}
+
+static void settle(struct quoit_net_end *end, uint32_t index)
+{
+    struct tcp *tcp = (struct tcp *)end;
+    const struct quoit_net_place *place = &end->places.list[index];
+    char address[QUOIT_ADDRESS_TEXT_BYTES];
+    tcp->place = index;
+    end->address.at = place->address;
+    memcpy(end->choice.device, place->device, sizeof place->device);
+    quoit_address_print(&place->address, address);
+    quoit_net_say_usable(&end->choice, address, place->kind == QUOIT_NET_PLACE_LOOPBACK);
+    for (uint32_t other = 0; other < QUOIT_NET_PLACES_MAX; other++)
+        if (other != index)
+            close_listener(tcp, other);
+}
+
+static void explain(const struct quoit_net_end *end, uint32_t host, char text_out[QUOIT_NET_PROBLEM_BYTES])
+{
+    quoit_tcp_explain((const struct tcp *)end, host, text_out);
 }
 
 static enum quoit_status connect_host(struct quoit_net_end *end, uint32_t host, const struct quoit_net_address *address)
@@ -206,11 +254,12 @@ static enum quoit_status connect_host(struct quoit_net_end *end, uint32_t host, 
     memcpy(peer->secret, wire.secret, sizeof peer->secret);
     if (host >= tcp->host_count)
         return quoit_tcp_take_guest(tcp, host) ? QUOIT_OK : QUOIT_INVALID;
-    if (!quoit_address_read(&wire.address, &tcp->address, &peer->address))
+    peer->at = address->at;
+    if (!quoit_address_read(&peer->at, if_nametoindex(end->places.list[tcp->place].device), &peer->address))
         return QUOIT_INVALID;
     if (quoit_tcp_join(tcp, host))
         return QUOIT_OK;
-    if (errno != ECONNREFUSED)
+    if (peer->error != ECONNREFUSED)
         return QUOIT_INVALID;
     quoit_tcp_call_later(tcp, host); /* it has ended, as progress reports */
     return QUOIT_OK;
@@ -433,6 +482,8 @@ const struct quoit_net_driver quoit_net_driver_tcp = {
     .library = "the kernel's sockets",
     .survey = survey,
     .open = open_end,
+    .settle = settle,
+    .explain = explain,
     .close = close_end,
     .connect = connect_host,
     .reg = reg,

@@ -25,10 +25,9 @@
 #define HELD_BYTES     16384u           /* received in one call: headers, and payload that they name */
 #define OUT_COUNT      8u               /* frames that are sent in one call */
 
-/* Not believed unless it arrived whole. */
+/* Not believed unless it arrived whole. Where the end is called stands beside it. */
 struct wire_address {
-    uint32_t digest;                   /* of the rest */
-    struct quoit_wire_address address; /* none: of a guest, whom nobody calls */
+    uint32_t digest; /* of the rest */
     uint8_t secret[SECRET_BYTES];
 };
 
@@ -132,9 +131,11 @@ struct peer {
     struct connection *connection; /* NULL: none. Of a guest that was taken, or of a host */
     struct connection *coming;     /* of a guest that was not taken yet */
     bool is_failed;
+    int error; /* errno of the last call that ended without an answer; 0: none did, or the other end hung up */
     uint32_t send_count;
     uint32_t call_count; /* in vain, one after the other */
     uint64_t call_at_ns; /* when to call again; 0: not */
+    struct quoit_wire_address at;
     struct sockaddr_storage address;
     uint8_t secret[SECRET_BYTES]; /* of that end */
     struct op_list messages;      /* that have not left */
@@ -156,9 +157,9 @@ struct tcp {
     uint32_t peer_count; /* hosts, then guests */
     bool is_guest;
     uint8_t secret[SECRET_BYTES];
-    struct sockaddr_storage address; /* of the device; no port */
-    int listener;                    /* -1: a guest has none */
-    int events_fd;                   /* epoll, of the listener and all connections */
+    uint32_t place;                      /* of end.places, where it is called, or where a guest calls from */
+    int listeners[QUOIT_NET_PLACES_MAX]; /* [place]; -1: none, as at all places of a guest */
+    int events_fd;                       /* epoll, of the listeners and all connections */
     uint32_t look_count;
     uint32_t done_count; /* of one progress */
     struct region *regions;
@@ -219,14 +220,16 @@ static inline void quoit_tcp_break(struct tcp *tcp, uint32_t host)
 
 /* connect.c */
 
-/* Listens at the address; UNSUPPORTED: it cannot. */
-enum quoit_status quoit_tcp_listen(struct tcp *tcp, const struct sockaddr_storage *address);
-/* Begins to connect, if no connection is there. False, with errno: that cannot be. */
+/* Listens at the address, whose port is set. The socket, or -1. */
+int quoit_tcp_listen(struct tcp *tcp, struct sockaddr_storage *address, struct quoit_ports ports);
+/* Begins to connect, if no connection is there. False: that cannot be, the peer's error has why. */
 bool quoit_tcp_join(struct tcp *tcp, uint32_t host);
 /* A later progress does so. */
 void quoit_tcp_call_later(struct tcp *tcp, uint32_t host);
 /* The guest's connection is that of its number. False: it has none. */
 bool quoit_tcp_take_guest(struct tcp *tcp, uint32_t host);
+/* Why the host is not reached; "": not known. */
+void quoit_tcp_explain(const struct tcp *tcp, uint32_t host, char text_out[QUOIT_NET_PROBLEM_BYTES]);
 /* Lets in who has come, and goes on with what connects. */
 void quoit_tcp_meet(struct tcp *tcp);
 /* The connection is closed, and its memory is the caller's no more after the next quoit_tcp_sweep(). */

@@ -120,12 +120,11 @@ static void close_side(struct side *side)
  * choice. */
 static int call_with(const struct side *side, int window_bytes)
 {
-    struct wire_address address;
-    assert_int_equal(side->end->address.bytes, sizeof address);
-    memcpy(&address, side->end->address.data, sizeof address);
-    assert_int_equal(address.address.family, AF_INET);
-    struct sockaddr_in there = {.sin_family = AF_INET, .sin_port = address.address.port};
-    memcpy(&there.sin_addr, address.address.bytes, sizeof there.sin_addr);
+    const struct quoit_wire_address *at = &side->end->address.at;
+    assert_int_equal(side->end->address.bytes, sizeof(struct wire_address));
+    assert_int_equal(at->family, AF_INET);
+    struct sockaddr_in there = {.sin_family = AF_INET, .sin_port = at->port};
+    memcpy(&there.sin_addr, at->bytes, sizeof there.sin_addr);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_true(fd >= 0);
     if (window_bytes)
@@ -508,7 +507,7 @@ static void test_a_call_that_is_repeated(void **state)
     assert_int_equal(getsockname(listener, (struct sockaddr *)&here, &bytes), 0);
     struct sockaddr_storage there = {0};
     memcpy(&there, &here, sizeof here);
-    wire.address = quoit_address_tell(&there);
+    address.at = quoit_address_tell(&there);
     wire.digest = quoit_digest((const char *)&wire + sizeof wire.digest, sizeof wire - sizeof wire.digest);
     memcpy(address.data, &wire, sizeof wire);
     open_side(&side, 2);

@@ -20,6 +20,7 @@
 #include "env/clock.h"
 #include "env/signals.h"
 #include "net/candidates.h"
+#include "net/devices.h"
 #include "net/interfaces.h"
 #include "net/ucx/ucx.h"
 
@@ -51,7 +52,7 @@ struct window {
 struct device {
     char transport[UCT_TL_NAME_MAX];
     char name[UCT_DEVICE_NAME_MAX];
-    struct quoit_interface interface; /* no name: it is none */
+    struct quoit_interface interface; /* its best address; no device: it has none */
 };
 
 static uint32_t list_domain(uct_component_h component, const char *name, struct device *devices_out, uint32_t count)
@@ -72,8 +73,6 @@ static uint32_t list_domain(uct_component_h component, const char *name, struct 
             memset(device, 0, sizeof *device);
             snprintf(device->transport, sizeof device->transport, "%s", resources[i].tl_name);
             snprintf(device->name, sizeof device->name, "%s", resources[i].dev_name);
-            if (quoit_interface_find(device->name, &device->interface))
-                quoit_interface_look(&device->interface);
         }
         if (resources)
             uct_release_tl_resource_list(resources);
@@ -111,21 +110,25 @@ static uint32_t list_devices(struct device devices_out[DEVICES_MAX])
 static uint32_t list(const char *provider, const char *wanted, struct device devices_out[DEVICES_MAX],
                      struct quoit_net_candidate candidates_out[DEVICES_MAX])
 {
-    uint32_t count = list_devices(devices_out);
+    struct quoit_interface interfaces[QUOIT_INTERFACES_MAX];
+    uint32_t count = list_devices(devices_out), interface_count = quoit_interfaces_list(interfaces);
     for (uint32_t i = 0; i < count; i++) {
-        const struct device *device = &devices_out[i];
+        struct device *device = &devices_out[i];
+        const struct quoit_interface *best = quoit_interface_best(interfaces, interface_count, device->name);
+        if (best)
+            device->interface = *best;
         struct quoit_net_choice *choice = &candidates_out[i].choice;
         uint64_t rank = 0;
         while (rank < RANK_COUNT && strcmp(ranking[rank], device->transport) != 0)
             rank++;
-        candidates_out[i] = (struct quoit_net_candidate){.choice = {.driver = "ucx"},
-                                                         .cost = rank * QUOIT_INTERFACE_COSTS +
-                                                                 quoit_interface_cost(&device->interface)};
+        const struct quoit_net_place *place = &device->interface.place;
+        candidates_out[i] = (struct quoit_net_candidate){
+            .choice = {.driver = "ucx"}, .cost = rank * QUOIT_NET_PLACE_COSTS + quoit_net_place_cost(place)};
         snprintf(choice->provider, sizeof choice->provider, "%s", device->transport);
         snprintf(choice->device, sizeof choice->device, "%s", device->name);
-        bool is_device = !wanted || strcmp(device->name, wanted) == 0 || quoit_interface_is(&device->interface, wanted);
+        bool is_device = quoit_devices_take(wanted, device->name, &place->address);
         if (is_device && (provider ? strcmp(device->transport, provider) == 0 : rank < RANK_COUNT))
-            quoit_net_say_usable(choice, device->interface.text, device->interface.is_loopback);
+            quoit_net_say_usable(choice, device->interface.text, place->kind == QUOIT_NET_PLACE_LOOPBACK);
         else
             quoit_net_say_unusable(choice, provider, wanted);
     }
@@ -212,7 +215,15 @@ static ucs_status_t configure_verbs(ucp_config_t *config)
     return status == UCS_OK ? ucp_config_modify(config, "ASYNC_EVENTS", "n") : status;
 }
 
-static ucs_status_t configure(const struct ucx *ucx, const struct device *device, ucp_config_t *config)
+static ucs_status_t configure_ports(struct quoit_ports ports, ucp_config_t *config)
+{
+    char text[QUOIT_PORTS_BYTES];
+    snprintf(text, sizeof text, "%u-%u", ports.low, ports.high);
+    return ports.low == 0 ? UCS_OK : ucp_config_modify(config, "TCP_PORT_RANGE", text);
+}
+
+static ucs_status_t configure(const struct ucx *ucx, const struct device *device, struct quoit_ports ports,
+                              ucp_config_t *config)
 {
     ucs_status_t status = ucp_config_modify(config, "TLS", transports_of(device));
     if (status == UCS_OK)
@@ -221,23 +232,25 @@ static ucs_status_t configure(const struct ucx *ucx, const struct device *device
         status = configure_verbs(config);
     if (status == UCS_OK && ucx->has_frames)
         status = quoit_ucx_configure_frames(config);
+    if (status == UCS_OK && ucx->has_frames)
+        status = configure_ports(ports, config);
     return status;
 }
 
 /* A guest does not sleep on its worker. */
-static enum quoit_status open_context(struct ucx *ucx, const struct device *device, bool is_guest,
-                                      char problem[QUOIT_NET_PROBLEM_BYTES])
+static enum quoit_status open_context(struct ucx *ucx, const struct device *device,
+                                      const struct quoit_net_driver_config *own, char problem[QUOIT_NET_PROBLEM_BYTES])
 {
     ucp_config_t *config;
     const ucp_params_t params = {
         .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_NAME,
-        .features = UCP_FEATURE_AM | (is_guest ? 0 : UCP_FEATURE_WAKEUP) | (ucx->has_frames ? 0 : UCP_FEATURE_RMA),
+        .features = UCP_FEATURE_AM | (own->is_guest ? 0 : UCP_FEATURE_WAKEUP) | (ucx->has_frames ? 0 : UCP_FEATURE_RMA),
         .estimated_num_eps = ucx->host_count,
         .name = "quoit"};
     ucs_status_t status = ucp_config_read(NULL, NULL, &config);
     if (status != UCS_OK)
         return refuse(problem, "ucp_config_read", status);
-    status = configure(ucx, device, config);
+    status = configure(ucx, device, own->ports, config);
     if (status == UCS_OK)
         status = ucp_init(&params, config, &ucx->context);
     ucp_config_release(config);
@@ -392,14 +405,14 @@ static void close_end(struct quoit_net_end *end)
 }
 
 /* UCX starts a thread that accepts connections. */
-static enum quoit_status open_library(struct ucx *ucx, const struct device *device, bool is_guest,
-                                      char problem[QUOIT_NET_PROBLEM_BYTES])
+static enum quoit_status open_library(struct ucx *ucx, const struct device *device,
+                                      const struct quoit_net_driver_config *own, char problem[QUOIT_NET_PROBLEM_BYTES])
 {
     sigset_t before;
     quoit_signals_block(&before);
-    enum quoit_status status = open_context(ucx, device, is_guest, problem);
+    enum quoit_status status = open_context(ucx, device, own, problem);
     if (status == QUOIT_OK)
-        status = open_worker(ucx, is_guest, problem);
+        status = open_worker(ucx, own->is_guest, problem);
     quoit_signals_restore(&before);
     return status;
 }
@@ -430,7 +443,7 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
         ucx->peers[i] = (struct peer){.ucx = ucx, .host = i};
     enum quoit_status status = ucx->peers ? make_ops(ucx) : QUOIT_NO_MEMORY;
     if (status == QUOIT_OK)
-        status = open_library(ucx, device, config->is_guest, problem);
+        status = open_library(ucx, device, config, problem);
     if (status != QUOIT_OK) {
         close_end(&ucx->end);
         return status;
