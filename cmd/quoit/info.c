@@ -15,6 +15,7 @@
 #include "command.h"
 #include "parts.h"
 #include "prefix.h"
+#include "reach.h"
 
 #define CMA_TEXT_BYTES 80
 
@@ -29,7 +30,10 @@ static void print_help(void)
            "size takes, and why. With schedules, only those of collectives between the hosts of a network. With "
            "networks, prints only what --network could join the hosts by: the driver, "
            "provider and\n"
-           "device that auto takes first, and the others. Options are those of oshrun (oshrun --help), such as --hosts "
+           "device that auto takes first, and the others; with networks --host a,b, which of these machines reach "
+           "which, at\n"
+           "which addresses, what a job of them takes, and what is in the way. Options are those of oshrun (oshrun "
+           "--help), such as --hosts "
            "5 -n 10.\n\n"
            "  --json                   print JSON\n"
            "  --help                   print this\n");
@@ -98,23 +102,35 @@ static const char *try_cma(char text_out[CMA_TEXT_BYTES])
 #define NETWORKS_MAX 48
 #define NAMES_MAX    QUOIT_JOB_HOSTS_MAX
 
-/* The machines of --host, "NAME[:N],...", each once; a name with several colons is an address. */
-static void add_machines(struct quoit_schedules_key *key, const char *list)
+/* The machines of --host, "NAME[:N],...", each once; a name with several colons is an address, also in brackets. The
+ * list is cut into the names. Returns their count. */
+static uint32_t split_machines(char *list, const char *names_out[NAMES_MAX])
 {
-    char *copy = strdup(list), *rest = copy, *names[NAMES_MAX];
-    for (char *name = copy ? strsep(&rest, ",") : NULL; name && key->host_count < NAMES_MAX;
-         name = strsep(&rest, ",")) {
-        char *colon = strchr(name, ':');
+    uint32_t count = 0;
+    for (char *name = strsep(&list, ","); name && count < NAMES_MAX; name = strsep(&list, ",")) {
+        char *colon = strchr(name, ':'), *bracket = strchr(name, ']');
         if (colon && !strchr(colon + 1, ':'))
             *colon = '\0';
+        if (name[0] == '[' && bracket) {
+            *bracket = '\0';
+            name++;
+        }
         uint32_t same = 0;
-        while (same < key->host_count && strcmp(names[same], name) != 0)
+        while (same < count && strcmp(names_out[same], name) != 0)
             same++;
-        if (same < key->host_count || name[0] == '\0')
-            continue;
-        names[key->host_count] = name;
-        quoit_schedules_key_add(key, name);
+        if (same == count && name[0] != '\0')
+            names_out[count++] = name;
     }
+    return count;
+}
+
+static void add_machines(struct quoit_schedules_key *key, const char *list)
+{
+    const char *names[NAMES_MAX];
+    char *copy = strdup(list);
+    uint32_t count = copy ? split_machines(copy, names) : 0;
+    for (uint32_t i = 0; i < count; i++)
+        quoit_schedules_key_add(key, names[i]);
     free(copy);
 }
 
@@ -154,7 +170,7 @@ static uint32_t first_usable(const struct quoit_net_choice *choices, uint32_t co
     return i;
 }
 
-static void print_networks(const struct quoit_options *options, bool is_json)
+static int print_networks(const struct quoit_options *options, bool is_json)
 {
     struct quoit_net_choice choices[NETWORKS_MAX];
     const char *driver = options->values[QUOIT_OPT_NETWORK].text;
@@ -175,7 +191,7 @@ static void print_networks(const struct quoit_options *options, bool is_json)
         for (uint32_t i = 0; i < count; i++)
             printf("  %-8s %-8s %-16s %-10s %s\n", i == taken ? "taken" : "", choices[i].driver, choices[i].provider,
                    choices[i].device, choices[i].reason);
-        return;
+        return 0;
     }
     quoit_json_start(&json, stdout);
     quoit_json_open_object(&json, NULL);
@@ -194,6 +210,32 @@ static void print_networks(const struct quoit_options *options, bool is_json)
     }
     quoit_json_close(&json);
     quoit_json_close(&json);
+    return 0;
+}
+
+/* Of several machines, which reach one another. */
+static int print_reach(const struct quoit_options *options, bool is_json)
+{
+    const char *names[NAMES_MAX];
+    char *copy = strdup(options->values[QUOIT_OPT_HOST].text);
+    uint32_t count = copy ? split_machines(copy, names) : 0;
+    int status = count > 0 && count <= REACH_HOSTS_MAX ? reach_print(options, names, count, is_json)
+                                                       : refuse("--host: 1 to 64 hosts are tested with each other");
+    free(copy);
+    return status;
+}
+
+/* What the options ask for; listens: for the probe of that host. */
+static int run_networks(const struct quoit_options *options, const char *listens, bool is_json)
+{
+    char problem[QUOIT_NET_PROBLEM_BYTES];
+    const char *devices = text_or_null(options, QUOIT_OPT_NETWORK_DEVICE);
+    const char *ports = text_or_null(options, QUOIT_OPT_NETWORK_PORTS);
+    if (!quoit_net_check(devices, ports, problem))
+        return refuse(problem);
+    if (listens)
+        return reach_listen(listens, devices, ports);
+    return options->values[QUOIT_OPT_HOST].text[0] ? print_reach(options, is_json) : print_networks(options, is_json);
 }
 
 int command_info(int argc, char **argv)
@@ -204,11 +246,15 @@ int command_info(int argc, char **argv)
     bool is_json = false, is_paths = argc > 1 && strcmp(argv[1], "paths") == 0;
     bool is_networks = argc > 1 && strcmp(argv[1], "networks") == 0;
     bool is_schedules = argc > 1 && strcmp(argv[1], "schedules") == 0;
+    bool is_probe = is_networks && argc > 3 && strcmp(argv[2], "--listen") == 0; /* reach.h */
+    const char *listens = is_probe ? argv[3] : NULL;
+    if (is_networks && argc == 5 && strcmp(argv[2], "--call") == 0)
+        return reach_call(argv[3], argv[4]);
     quoit_options_default(&options);
     quoit_options_unknown(environ, say, NULL);
     if (!quoit_options_from_environment(&options, environ, problem))
         return refuse(problem);
-    for (int i = is_paths || is_networks || is_schedules ? 2 : 1; i < argc; i++) {
+    for (int i = is_probe ? 4 : is_paths || is_networks || is_schedules ? 2 : 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             print_help();
             return 0;
@@ -218,10 +264,8 @@ int command_info(int argc, char **argv)
         else if (!take(&options, argc, argv, &i, problem))
             return refuse(problem);
     }
-    if (is_networks) {
-        print_networks(&options, is_json);
-        return 0;
-    }
+    if (is_networks)
+        return run_networks(&options, listens, is_json);
     struct parts parts;
     parts_find(&parts);
     struct quoit_info info = {

@@ -146,6 +146,7 @@ class Options(scenario.Case):
         self.assertEqual(self.places("--host", "a:3,b", "-n", 2), list("aa"))
         self.assertEqual(self.places("--host", "b,a,b"), list("bba"))
         self.assertEqual(self.places("--host", "fe80::1"), ["fe80::1"])
+        self.assertEqual(self.places("--host", "[fd00::14]:2,me@[fd00::15],[fd00::14]"), ["fd00::14"] * 3 + ["me@fd00::15"])
 
     def test_hostfile(self):
         path = self.hostfile("# ours\n\na slots=2 max_slots=4  # two\n  me@b:1\r\nc\n")
@@ -206,6 +207,11 @@ class Options(scenario.Case):
                                (("--hostfile", self.hostfile("a\0\nb\n")), ":1: the line has a zero byte"),
                                (("--hostfile", self.hostfile("#\n")), "names no host"),
                                (("--host", "a,,b"), '--host a,,b: "" is no name of a host'),
+                               (("--host", "[fd00::1]2"), '"[fd00::1]2": behind ] there may be :SLOTS, and no more'),
+                               (("--host", "[]"), '"" is no name of a host'),
+                               (("--host", "[fd00::1]:x"), 'slots must be 1..1023, not "x"'),
+                               (("--host", "a,b", "--network-device", "10.1.0.0/33"), '--network-device: "10.1.0.0/33" is no subnet'),
+                               (("--host", "a,b", "--network-ports", "9-1"), '--network-ports: "9-1" is no port'),
                                (("--host", "a", "--hosts", 2), "--hosts is for the hosts of one machine"),
                                (("--host", "a", "--trace", "t"), "--trace is for the hosts of one machine"),
                                (("--host", "a,b", "--network", "ring"), "--network ring joins the hosts of one machine")):
