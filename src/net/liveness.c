@@ -8,6 +8,7 @@
 #define AWAY_HEARTBEATS 2       /* after longer without progress this host was held up, not the others silent */
 #define RETRY_NS        1000000 /* a heartbeat that found no buffer */
 #define WATCH_ALL_HOSTS 32      /* with more each end watches some; see watches() */
+#define UNHEARD_LIMITS  5       /* so many limits of a start a machine's signs count for a host that never spoke */
 
 static uint64_t heartbeat_ns(const struct quoit_net *net)
 {
@@ -162,10 +163,13 @@ static void note_sign(struct quoit_net *net, struct host *host, uint64_t age_ns)
         host->answered_ns = net->now_ns - age_ns;
 }
 
+/* A machine acknowledges for the process that has the connection. Of a host that has never spoken that may be one of
+ * another job, all of whose messages are dropped. */
 static void look_for_signs(struct quoit_net *net, uint32_t host_index)
 {
     struct host *host = &net->hosts[host_index];
-    if (net->driver->sign_age_ns)
+    uint64_t silent_ns = net->now_ns - host->heard_ns;
+    if (net->driver->sign_age_ns && (host->is_heard || silent_ns < UNHEARD_LIMITS * net->config.start_limit_ns))
         note_sign(net, host, net->driver->sign_age_ns(net->end, host_index));
     if (net->config.sign_age_ns)
         note_sign(net, host, net->config.sign_age_ns(net->config.arg, host_index));

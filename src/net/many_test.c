@@ -223,7 +223,7 @@ static void progress_for(uint32_t limits)
     progress_until(quoit_clock_now_ns() + limits * world.limit_ns);
 }
 
-static void open_world_with(uint32_t count, uint64_t limit_ns)
+static void connect_world(uint32_t count, uint64_t limit_ns)
 {
     const struct quoit_net_address address = {.bytes = 1};
     char problem[QUOIT_NET_PROBLEM_BYTES];
@@ -245,6 +245,11 @@ static void open_world_with(uint32_t count, uint64_t limit_ns)
         for (uint32_t other = 0; other < count; other++)
             if (other != host)
                 assert_int_equal(quoit_net_connect(world.nets[host], other, &address), QUOIT_OK);
+}
+
+static void open_world_with(uint32_t count, uint64_t limit_ns)
+{
+    connect_world(count, limit_ns);
     progress_for(1);
 }
 
@@ -440,6 +445,26 @@ static void test_a_host_that_is_stopped_for_long(void **state)
     }
 }
 
+/* From the start on: its machine shows no more than that somebody has the connection. Who is seen by another way is
+ * waited for. */
+static void test_a_host_that_never_speaks(void **state)
+{
+    (void)state;
+    for (uint32_t is_seen = 0; is_seen < 2; is_seen++) {
+        connect_world(3, LIMIT_NS);
+        world.is_stopped[2] = world.answers[2] = true;
+        world.is_seen[2] = is_seen;
+        progress_for(4);
+        check_the_living();
+        assert_int_equal(world.silence[0][2], QUOIT_NET_ANSWERED);
+        progress_for(20);
+        assert_int_equal(world.has_lost[0][2], !is_seen);
+        assert_int_equal(world.has_lost[1][2], !is_seen);
+        assert_false(world.has_lost[0][1]);
+        close_world();
+    }
+}
+
 /* Silent to who awaits it, and so to nobody once nobody does. */
 static void test_a_silent_host_that_is_awaited_no_more(void **state)
 {
@@ -477,6 +502,7 @@ int main(void)
         cmocka_unit_test(test_a_host_that_is_awaited),
         cmocka_unit_test(test_a_host_that_is_silent_for_a_while),
         cmocka_unit_test(test_a_host_that_is_stopped_for_long),
+        cmocka_unit_test(test_a_host_that_never_speaks),
         cmocka_unit_test(test_a_silent_host_that_is_awaited_no_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,7 +26,8 @@
  * that each host is watched by several. A host to which puts or gets are outstanding, or that is awaited, is asked for
  * a word as often. One of which nothing has come for quoit_net_notice_ns() is silent, as on_silence reports: its
  * process is stopped, the machine is busy or suspended, or a cable is out. It is waited for. Where the driver can tell,
- * a silent host whose machine acknowledges what it is sent has only no processor, however long that takes.
+ * a silent host whose machine acknowledges what it is sent has only no processor, however long that takes; but of one
+ * that has never spoken, which may be of another job, that counts for five times start_limit_ns.
  *
  * Lost hosts: a host whose connection broke is lost, for good; so is one that is silent, and whose machine acknowledges
  * nothing either, for lost_limit_ns, or, until it has first spoken, for start_limit_ns; and one that another end has
