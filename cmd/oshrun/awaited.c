@@ -17,6 +17,7 @@ enum step {
     STEP_READY,    /* all have; until GO */
     STEP_AGAIN,    /* the same, in a later shmem_init */
     STEP_FINALIZE, /* all PEs are in shmem_finalize */
+    STEP_STOP,     /* they have ended, and proxies are asked to */
 };
 
 static const char *const is_late[] = {
@@ -42,8 +43,10 @@ struct all {
 
 static enum step step_of(const struct job *job)
 {
-    if (job->role == ROLE_AGENT || job->end.phase != ENDING_NOT || job->alive_count == 0)
+    if (job->role == ROLE_AGENT || job->end.phase != ENDING_NOT)
         return STEP_NONE;
+    if (job->alive_count == 0)
+        return job->proxies_stop_ns ? STEP_STOP : STEP_NONE;
     if (!job->has_layout)
         return job->hello_count > 0 ? STEP_INIT : STEP_NONE;
     if (!job->is_going)
@@ -94,6 +97,8 @@ static bool awaits_proxy(enum step step, const struct host *host, enum proxy_sta
 {
     if (!host->has_proxy || step == STEP_INIT || step == STEP_AGAIN)
         return false;
+    if (step == STEP_STOP)
+        return !is_stopped(&host->seen);
     return step == STEP_READY ? host->stage == lowest && lowest != PROXY_SERVES : is_stopped(&host->seen);
 }
 
@@ -196,6 +201,16 @@ static void report(struct job *job, const struct all *all, uint64_t now_ns)
     output_say(&job->output, text, (size_t)bytes);
 }
 
+/* end.c kills those that have not ended then. */
+static void prolong_stop(struct job *job, const struct all *all, uint64_t now_ns)
+{
+    for (uint32_t i = 0; i < job->plan->host_count; i++) /* an agent that is stopped answers no more */
+        job->hosts[i].seen = (struct seen){0};
+    uint64_t last_ns = job->stop_begin_ns + HOSTS_STOP_TIMES * HOSTS_STOP_NS;
+    if (all->count > 0 && !all->view.is_idle)
+        job->proxies_stop_ns = now_ns + HOSTS_STOP_NS < last_ns ? now_ns + HOSTS_STOP_NS : last_ns;
+}
+
 uint64_t awaited_step(struct job *job, uint64_t now_ns)
 {
     enum step step = step_of(job);
@@ -210,6 +225,11 @@ uint64_t awaited_step(struct job *job, uint64_t now_ns)
     else
         look_here(job);
     gather(job, step, &all);
+    if (step == STEP_STOP) {
+        prolong_stop(job, &all, now_ns);
+        job->await.looked_ns = now_ns;
+        return now_ns + QUOIT_AWAIT_LOOK_NS;
+    }
     enum quoit_await_verdict verdict = quoit_await_step(
         &job->await, &all.view, step == STEP_READY ? QUOIT_AWAIT_HANG_TIMES * limit_ns : UINT64_MAX, now_ns);
     if (all.count > 0 && verdict == QUOIT_AWAIT_REPORT)

@@ -3,7 +3,8 @@
  *
  * Programs may do other things before shmem_init, so a PE that has not called it is only reported. Between the layout
  * of the memory and GO only Quoit's own code runs: there processes that hang end the job. In shmem_finalize those that
- * are stopped are reported; stuck.h has the rest.
+ * are stopped are reported; stuck.h has the rest. After that proxies that work towards their end are waited for; those
+ * that sleep, or are stopped, are killed soon, since the status is known by then.
  */
 #ifndef OSHRUN_AWAITED_H
 #define OSHRUN_AWAITED_H

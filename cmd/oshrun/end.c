@@ -247,7 +247,7 @@ bool end_is_over(const struct job *job)
 
 /* Proxies that were told to stop, and agents whose proxy has stopped, but which run on. The PEs have ended, so the
  * job's status is theirs. */
-static void tell_unstopped(struct job *job)
+static void tell_unstopped(struct job *job, uint64_t now_ns)
 {
     char text[UNSTOPPED_BYTES], name[HOSTS_NAME_BYTES];
     size_t used = (size_t)snprintf(text, sizeof text, "oshrun: warning: ");
@@ -269,7 +269,7 @@ static void tell_unstopped(struct job *job)
         used += (size_t)snprintf(text + used, sizeof text - used, " and %u more", count - UNSTOPPED_TOLD_MAX);
     used += (size_t)snprintf(text + used, sizeof text - used,
                              " did not end within %u s after the PEs, and %s killed [Q0229]\n",
-                             (unsigned)(HOSTS_STOP_NS / 1000000000u), count == 1 ? "was" : "were");
+                             (unsigned)((now_ns - job->stop_begin_ns) / 1000000000u), count == 1 ? "was" : "were");
     output_say(&job->output, text, used);
 }
 
@@ -303,7 +303,7 @@ uint64_t end_step(struct job *job, uint64_t now_ns)
         if (!job->proxies_stop_ns)
             hosts_stop(job);
         if (!hosts_are_gone(job) && now_ns >= job->proxies_stop_ns) {
-            tell_unstopped(job);
+            tell_unstopped(job, now_ns);
             kill_all(job, now_ns, END_ASKS_NOBODY);
         } else if (hosts_are_gone(job) && job->output.open_count) {
             /* A process started by a PE holds its output open. */

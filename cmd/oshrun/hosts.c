@@ -654,9 +654,10 @@ void hosts_stop(struct job *job)
         else if (job->hosts[i].proxy_pid)
             quoit_proxy_stop(&job->hosts[i].layout, job->hosts[i].front);
     hosts_say_all(job, TALK_STOP, 0, NULL, 0);
-    /* An agent leaves it to oshrun, which tells the user: were it not later, its own kill would look like a proxy's
+    /* An agent leaves it to oshrun, which notifies the user: were it not later, its own kill would look like a proxy's
      * death. */
-    job->proxies_stop_ns = loop_now_ns(&job->loop) + (job->role == ROLE_AGENT ? 2 : 1) * HOSTS_STOP_NS;
+    job->stop_begin_ns = loop_now_ns(&job->loop);
+    job->proxies_stop_ns = job->stop_begin_ns + (job->role == ROLE_AGENT ? 1 + HOSTS_STOP_TIMES : 1) * HOSTS_STOP_NS;
 }
 
 void hosts_kill(struct job *job)

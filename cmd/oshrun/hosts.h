@@ -7,7 +7,8 @@
 #include "job.h"
 
 #define HOSTS_NAME_BYTES MACHINE_NAME_BYTES
-#define HOSTS_STOP_NS    UINT64_C(3000000000) /* from hosts_stop() until what runs on is killed */
+#define HOSTS_STOP_NS    UINT64_C(3000000000) /* from hosts_stop() until what has not ended is killed; later, while */
+#define HOSTS_STOP_TIMES 20u                  /* a proxy works, or waits for a processor; this often at most */
 
 /* With --ring: the namespaces in which PEs run. False: an error was reported. */
 bool hosts_get_namespaces(struct job *job);

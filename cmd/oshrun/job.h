@@ -271,7 +271,8 @@ struct job {
     uint64_t start_ns;
     struct trace *trace; /* see trace.h; NULL without --trace */
     uint64_t timeout_at_ns;
-    uint64_t proxies_stop_ns; /* when proxies that were told to stop are killed; 0: not told yet */
+    uint64_t stop_begin_ns;   /* when proxies were asked to stop */
+    uint64_t proxies_stop_ns; /* when those that have not are killed; 0: not asked yet */
     struct end end;
     bool is_hurried; /* interrupted twice: oshrun waits for nothing more */
 };

@@ -277,11 +277,11 @@ static void run(struct job *job)
         uint64_t talk_ns = talk_to_others(job, now_ns);
         uint64_t silence_ns = silence_step(job, now_ns);
         uint64_t output_ns = output_step(&job->output, now_ns);
+        uint64_t awaited_ns = awaited_step(job, now_ns); /* may put off what end_step() does */
         uint64_t end_ns = end_step(job, now_ns);
         uint64_t fault_ns = inject_step(job, now_ns);
         uint64_t trace_ns = trace_step(job, now_ns);
         uint64_t stuck_ns = stuck_step(job, now_ns);
-        uint64_t awaited_ns = awaited_step(job, now_ns);
         if (stuck_ns < end_ns)
             end_ns = stuck_ns;
         if (awaited_ns < end_ns)

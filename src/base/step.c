@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #define SOCKET_FD 3
+#define WORK_S    5
 
 static __attribute__((noreturn)) void hang(void)
 {
@@ -33,6 +34,14 @@ static void stop(void)
     sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
+static void work(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    for (const time_t end_s = now.tv_sec + WORK_S; now.tv_sec < end_s;)
+        clock_gettime(CLOCK_MONOTONIC, &now);
+}
+
 static void act(const char *action)
 {
     if (strcmp(action, "stop") == 0)
@@ -41,6 +50,8 @@ static void act(const char *action)
         raise(SIGKILL);
     else if (strcmp(action, "close") == 0)
         close(SOCKET_FD);
+    else if (strcmp(action, "work") == 0)
+        work();
     if (strcmp(action, "close") == 0 || strcmp(action, "hang") == 0)
         hang();
 }

@@ -5,7 +5,7 @@
  * Only in builds that have the drivers of tests/drivers too (QUOIT_TEST_DRIVERS); in others a step is nothing. There
  * the variable TEST_STEP is WHO.STEP=ACTION, such as "proxy1.ready=stop" or, of any number, "pe.hello=kill". Actions:
  * stop (SIGSTOP), kill (SIGKILL), hang (sleeps for ever), close (closes descriptor 3, the socket of a proxy, then
- * hangs).
+ * hangs), work (computes for five seconds of the clock, and goes on).
  *
  * Threads: any.
  */

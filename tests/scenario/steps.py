@@ -158,6 +158,16 @@ class Short(Steps):
                             ("ring", "pe.finalized"), ("ring", "oshrun.go")):
             self.check_stop(shape, step)
 
+    def test_proxies_that_work_when_they_end(self):
+        """For longer than those that sleep are waited for."""
+        for shape in ("ring", "machines"):
+            with self.subTest(shape=shape):
+                words, env, count = self.words(shape, "proxy1.stop", "work")
+                result = self.run_job(*words, env=env)
+                self.assertGreater(result.seconds, 4, result)
+                self.assertEqual((result.status, sorted(result.out.split("\n")[:-1]), result.err), (0, greetings(count), ""), result)
+                self.assert_nothing_left()
+
     def test_agent_that_has_said_all(self):
         """One that is stopped then is named, and the job ends."""
         for action in ("stop", "hang"):
