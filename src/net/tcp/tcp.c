@@ -255,14 +255,9 @@ static enum quoit_status connect_host(struct quoit_net_end *end, uint32_t host, 
     if (host >= tcp->host_count)
         return quoit_tcp_take_guest(tcp, host) ? QUOIT_OK : QUOIT_INVALID;
     peer->at = address->at;
-    if (!quoit_address_read(&peer->at, if_nametoindex(end->places.list[tcp->place].device), &peer->address))
-        return QUOIT_INVALID;
-    if (quoit_tcp_join(tcp, host))
-        return QUOIT_OK;
-    if (peer->error != ECONNREFUSED)
-        return QUOIT_INVALID;
-    quoit_tcp_call_later(tcp, host); /* it has ended, as progress reports */
-    return QUOIT_OK;
+    return quoit_address_read(&peer->at, if_nametoindex(end->places.list[tcp->place].device), &peer->address)
+               ? QUOIT_OK
+               : QUOIT_INVALID;
 }
 
 /* Memory */
@@ -318,9 +313,13 @@ static void detach(struct quoit_net_end *end, void *window)
 
 /* Operations */
 
-/* At once, if nothing of the connection waits. */
-static void send_to(struct tcp *tcp, struct peer *peer)
+/* At once, if nothing of the connection waits. The first operation calls the host: most hosts of many never need a
+ * connection. A call that the own kernel refuses has no way to go. */
+static void send_to(struct tcp *tcp, uint32_t host)
 {
+    struct peer *peer = &tcp->peers[host];
+    if (!peer->connection && host < tcp->host_count && peer->call_at_ns == 0 && !quoit_tcp_join(tcp, host))
+        quoit_tcp_break(tcp, host);
     if (peer->connection && peer->connection->state == OPEN && !peer->connection->wants_room)
         quoit_tcp_send(tcp, peer->connection);
 }
@@ -344,7 +343,7 @@ static enum quoit_status begin(struct tcp *tcp, const struct quoit_net_transfer 
                       .local = transfer->local,
                       .remote = window->base + transfer->offset};
     quoit_tcp_append(&peer->posted, op);
-    send_to(tcp, peer);
+    send_to(tcp, transfer->host);
     return QUOIT_OK;
 }
 
@@ -381,7 +380,7 @@ static enum quoit_status send_message(struct quoit_net_end *end, uint32_t host, 
     op->bytes = bytes;
     peer->send_count++;
     quoit_tcp_append(&peer->messages, op);
-    send_to(tcp, peer);
+    send_to(tcp, host);
     return QUOIT_OK;
 }
 

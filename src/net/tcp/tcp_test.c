@@ -543,6 +543,8 @@ static void test_a_call_that_is_repeated(void **state)
     open_side(&side, 2);
     close(listener);
     assert_int_equal(driver->connect(side.end, 1, &address), QUOIT_OK);
+    assert_int_equal(((struct tcp *)side.end)->connection_count, 0); /* it is called when something is sent */
+    assert_int_equal(driver->send(side.end, 1, driver->send_buffer(side.end), 6), QUOIT_OK);
     until(side.broken_mask == 1u << 1, &side, NULL); /* refused: nobody is there */
     close_side(&side);
 }
