@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "env/process.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -10,26 +11,28 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define EXITING     0x4u /* PF_EXITING of the kernel, which shows its flags */
-#define GENERATIONS 256
-#define STAT_BYTES  512
+#define EXITING      0x4u /* PF_EXITING of the kernel, which shows its flags */
+#define GENERATIONS  256
+#define STAT_BYTES   512
+#define STATUS_BYTES 4096
 
-/* The text of a file of /proc/PID, truncated; "": there is none. */
-static void read_file(pid_t pid, const char *name, char text_out[STAT_BYTES])
+/* The text of a file of /proc/PID, truncated. False: there is none, and the text is "". */
+static bool read_file(pid_t pid, const char *name, char *text_out, size_t capacity)
 {
-    char path[48];
+    char path[64];
     snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t bytes = fd >= 0 ? read(fd, text_out, STAT_BYTES - 1) : 0;
+    ssize_t bytes = fd >= 0 ? read(fd, text_out, capacity - 1) : -1;
     if (fd >= 0)
         close(fd);
     text_out[bytes > 0 ? bytes : 0] = '\0';
+    return bytes >= 0;
 }
 
 bool quoit_process_is_named(pid_t pid, const char *name)
 {
     char text[STAT_BYTES];
-    read_file(pid, "comm", text);
+    read_file(pid, "comm", text, sizeof text);
     size_t bytes = strcspn(text, "\n");
     return bytes == strlen(name) && strncmp(text, name, bytes) == 0;
 }
@@ -41,7 +44,7 @@ bool quoit_process_look(pid_t pid, struct quoit_process *process_out)
     unsigned flags = 0;
     unsigned long long user = 0, system = 0;
     *process_out = (struct quoit_process){0};
-    read_file(pid, "stat", text);
+    read_file(pid, "stat", text, sizeof text);
     const char *after_name = strrchr(text, ')'); /* the name may contain anything, including parentheses */
     if (!after_name || sscanf(after_name + 1, " %c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %llu %llu", &state, &parent,
                               &flags, &user, &system) != 5)
@@ -52,6 +55,78 @@ bool quoit_process_look(pid_t pid, struct quoit_process *process_out)
                                           .parent = parent,
                                           .busy_ns = (user + system) * tick_ns};
     return true;
+}
+
+/* Bit signal - 1 of each signal of a set of /proc/PID/status. False: it is not shown. */
+static bool read_signals(const char *status, const char *set, uint64_t *signals_out)
+{
+    const char *at = strstr(status, set);
+    unsigned long long signals = 0;
+    bool is_shown = at && sscanf(at + strlen(set), "%llx", &signals) == 1;
+    *signals_out = signals;
+    return is_shown;
+}
+
+bool quoit_process_sleeps(pid_t pid)
+{
+    char path[48], name[64], text[STAT_BYTES];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *tasks = opendir(path);
+    bool sleeps = tasks != NULL;
+    for (struct dirent *task; sleeps && (task = readdir(tasks));) {
+        snprintf(name, sizeof name, "task/%.20s/stat", task->d_name);
+        if (task->d_name[0] == '.' || !read_file(pid, name, text, sizeof text)) /* it has just ended */
+            continue;
+        const char *after_name = strrchr(text, ')');
+        sleeps = after_name && strncmp(after_name, ") S", 3) == 0;
+    }
+    if (tasks)
+        closedir(tasks);
+    return sleeps;
+}
+
+static uint64_t bit_of(int signal_number)
+{
+    return UINT64_C(1) << (signal_number - 1);
+}
+
+/* Signals that end no process, and that nobody sends a process which waits in the library to end it. */
+static uint64_t waking_signals(void)
+{
+    static const int numbers[] = {SIGALRM, SIGVTALRM, SIGPROF, SIGUSR1, SIGUSR2, SIGIO, SIGCHLD, SIGHUP, SIGCONT};
+    uint64_t signals = 0;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        signals |= bit_of(numbers[i]);
+    for (int number = SIGRTMIN; number <= SIGRTMAX; number++) /* not those that libc has for itself */
+        signals |= bit_of(number);
+    return signals;
+}
+
+static bool has_children(pid_t pid)
+{
+    char name[40], text[STAT_BYTES];
+    snprintf(name, sizeof name, "task/%d/children", (int)pid);
+    return !read_file(pid, name, text, sizeof text) || text[0];
+}
+
+bool quoit_process_may_be_woken(pid_t pid)
+{
+    char status[STATUS_BYTES];
+    uint64_t caught;
+    read_file(pid, "status", status, sizeof status);
+    return !read_signals(status, "\nSigCgt:", &caught) || (caught & waking_signals()) || has_children(pid);
+}
+
+bool quoit_process_handles(pid_t pid, int signal_number)
+{
+    static const char *const sets[] = {"\nSigBlk:", "\nSigIgn:", "\nSigCgt:"};
+    char status[STATUS_BYTES];
+    uint64_t signals;
+    read_file(pid, "status", status, sizeof status);
+    for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++)
+        if (!read_signals(status, sets[i], &signals) || (signals & bit_of(signal_number)))
+            return true;
+    return false;
 }
 
 bool quoit_process_descends(pid_t pid, pid_t ancestor)

@@ -21,6 +21,13 @@ bool quoit_process_look(pid_t pid, struct quoit_process *process_out);
 bool quoit_process_has_ended(pid_t pid);
 /* A pidfd, readable once the process has ended. -1: it has, or the kernel or a container refuses it. */
 int quoit_process_open(pid_t pid);
+/* Whether all its threads sleep: none is ready to run, stopped, or waits for a device. */
+bool quoit_process_sleeps(pid_t pid);
+/* Whether a wait of the process may be ended by what it started for itself: a child, or a handler of a signal that
+ * timers, devices, children and other programs send. What /proc does not show counts as such. */
+bool quoit_process_may_be_woken(pid_t pid);
+/* Whether it handles, blocks or ignores a signal. */
+bool quoit_process_handles(pid_t pid, int signal_number);
 /* As ps shows it. */
 bool quoit_process_is_named(pid_t pid, const char *name);
 /* Whether `pid` is `ancestor` or descends from it. */

@@ -94,12 +94,94 @@ static void test_descent(void **state)
     close(ends[1]);
 }
 
+static void on_signal(int number)
+{
+    (void)number;
+}
+
+/* A child that waits in pause() once it has begun as `begin` says. */
+static pid_t start_waiting(void (*begin)(void))
+{
+    int ends[2];
+    char byte;
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        begin();
+        (void)!write(ends[1], "x", 1);
+        for (;;)
+            pause();
+    }
+    assert_int_equal(read(ends[0], &byte, 1), 1);
+    close(ends[0]);
+    close(ends[1]);
+    return child;
+}
+
+static void begin_plain(void)
+{
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGSEGV, on_signal); /* nobody's wait ends by it */
+}
+
+static void begin_alarm(void)
+{
+    signal(SIGALRM, on_signal);
+}
+
+static void begin_child(void)
+{
+    if (fork() == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;)
+            pause();
+    }
+}
+
+static void begin_handled(void)
+{
+    signal(SIGTERM, on_signal);
+}
+
+static void begin_ignored(void)
+{
+    signal(SIGTERM, SIG_IGN);
+}
+
+static void test_what_may_wake(void **state)
+{
+    static const struct {
+        void (*begin)(void);
+        bool may_be_woken, handles;
+    } rows[] = {{begin_plain, false, false},
+                {begin_alarm, true, false},
+                {begin_child, true, false},
+                {begin_handled, false, true},
+                {begin_ignored, false, true}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        pid_t child = start_waiting(rows[i].begin);
+        assert_int_equal(quoit_process_may_be_woken(child), rows[i].may_be_woken);
+        assert_int_equal(quoit_process_handles(child, SIGTERM), rows[i].handles);
+        uint64_t end_ns = quoit_clock_now_ns() + LIMIT_NS;
+        while (!quoit_process_sleeps(child) && quoit_clock_now_ns() < end_ns)
+            quoit_clock_sleep_ns(LOOK_NS);
+        assert_true(quoit_process_sleeps(child));
+        kill(child, SIGSTOP);
+        assert_int_equal(waitpid(child, NULL, WUNTRACED), child);
+        assert_false(quoit_process_sleeps(child));
+        end_child(child);
+    }
+    assert_true(quoit_process_may_be_woken(0)); /* nothing is shown of it */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stopped),
         cmocka_unit_test(test_processor_time),
         cmocka_unit_test(test_descent),
+        cmocka_unit_test(test_what_may_wake),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
