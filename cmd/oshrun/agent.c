@@ -100,17 +100,38 @@ static void take_signal(struct job *job, uint32_t whom, int number)
         end_signal_all(job, number);
 }
 
-/* Where the PEs are, then their end. */
-static void take_kill(struct job *job, enum end_question question)
+static void send_notes(struct job *job)
 {
-    const struct host *host = &job->hosts[job->own_host];
-    end_as_told(job, question);
     report_wishes(job);
     for (uint32_t i = 0; i < job->plan->pe_count && job->notes; i++)
         if (job->pes[i].host == job->own_host && job->notes[i].is_alive)
             talk_say(&job->talk, TALK_NOTES, i, &job->notes[i], sizeof job->notes[i]);
+}
+
+static void send_records(struct job *job)
+{
+    const struct host *host = &job->hosts[job->own_host];
     if (host->front)
-        talk_say(&job->talk, TALK_RECORDS, host->index, host->front, host->layout.channels);
+        talk_say(&job->talk, TALK_RECORDS, host->index, host->front, host->layout.traces);
+}
+
+/* Of PEs that were asked, what was noted stays true. */
+static void take_note(struct job *job, enum end_question question)
+{
+    end_note(job, question);
+    send_notes(job);
+    if (question == END_ASKS_NOBODY)
+        end_forget(job);
+    else
+        send_records(job);
+}
+
+/* Where the PEs are, then their end. */
+static void take_kill(struct job *job, enum end_question question)
+{
+    end_as_told(job, question);
+    send_notes(job);
+    send_records(job);
 }
 
 static void fail(struct job *job)
@@ -178,6 +199,9 @@ static void take_own(struct job *job, const struct talk_frame *frame, const void
         break;
     case TALK_STOP:
         hosts_stop(job);
+        break;
+    case TALK_NOTE:
+        take_note(job, (enum end_question)frame->pe);
         break;
     case TALK_KILL:
         take_kill(job, (enum end_question)frame->pe);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "boot/crash.h"
@@ -79,6 +80,13 @@ static bool is_stopped(const struct pe *pe)
     return quoit_process_look(pid, &process) && (process.state == 'T' || process.state == 't');
 }
 
+bool end_is_by_key(const struct pe *pe)
+{
+    const struct terminal *terminal = &pe->job->terminal;
+    int number = pe->is_ended && WIFSIGNALED(pe->wait_status) ? WTERMSIG(pe->wait_status) : 0;
+    return pe->index == terminal->pe && terminal->given_to && (number == SIGINT || number == SIGQUIT);
+}
+
 /* The position of every PE, before it is killed. */
 static void take_notes(struct job *job)
 {
@@ -86,7 +94,7 @@ static void take_notes(struct job *job)
     for (uint32_t i = 0; i < job->plan->pe_count && job->notes; i++) {
         struct wait_note *note = &job->notes[i];
         const struct quoit_pe_shared *shared = hosts_pe_shared(job, i);
-        note->is_alive = !job->pes[i].is_ended;
+        note->is_alive = !job->pes[i].is_ended || end_is_by_key(&job->pes[i]); /* its record says where it was */
         note->phase = job->pes[i].phase;
         if (!job_is_here(job, job->pes[i].host)) /* its agent says more */
             continue;
@@ -103,14 +111,20 @@ static void take_notes(struct job *job)
     }
 }
 
+/* One that SIGTERM would not end has something left to do: what SIGURG asks would keep it from that. */
+static bool is_spared(const struct pe *pe)
+{
+    return quoit_process_handles(pe->program_pid ? pe->program_pid : pe->pid, SIGTERM);
+}
+
 static bool is_to_answer(const struct job *job, uint32_t pe, enum end_question question)
 {
     const struct quoit_pe_shared *shared = hosts_pe_shared(job, pe);
     const struct wait_note *note = &job->notes[pe];
-    if (!shared || !job_is_here(job, job->pes[pe].host) || !note->is_alive || note->is_stopped ||
-        note->phase != PE_RUNNING)
+    if (!shared || !job_is_here(job, job->pes[pe].host) || job->pes[pe].is_ended || note->is_stopped ||
+        note->phase != PE_RUNNING || (question == END_ASKS_ENDING && is_spared(&job->pes[pe])))
         return false;
-    return atomic_load(&shared->has_interpreter) || (question == END_ASKS_ALL && !note->call[0]);
+    return atomic_load(&shared->has_interpreter) || (question != END_ASKS_INTERPRETERS && !note->call[0]);
 }
 
 /* They get a moment, or what an interpreter needs; those that do not answer are omitted. */
@@ -131,12 +145,24 @@ static void ask_where(struct job *job, enum end_question question)
     }
 }
 
+void end_forget(struct job *job)
+{
+    free(job->notes);
+    job->notes = NULL;
+}
+
+void end_note(struct job *job, enum end_question question)
+{
+    end_forget(job);
+    take_notes(job);
+    if (question != END_ASKS_NOBODY && job->notes)
+        ask_where(job, question);
+}
+
 static void kill_all(struct job *job, uint64_t now_ns, enum end_question question)
 {
     if (!job->notes)
-        take_notes(job);
-    if (question != END_ASKS_NOBODY && job->notes)
-        ask_where(job, question);
+        end_note(job, question);
     if (job->role == ROLE_HEAD)
         hosts_say_all(job, TALK_KILL, question, NULL, 0);
     else
@@ -171,6 +197,7 @@ void end_begin(struct job *job, enum end_reason reason, int status, uint32_t cul
     if (job->end.phase != ENDING_NOT || job->role == ROLE_AGENT) /* an agent does not decide: end_as_told */
         return;
     uint64_t now_ns = loop_now_ns(&job->loop);
+    end_forget(job); /* what was noted for a report */
     job->end = (struct end){.phase = ENDING_GRACE,
                             .reason = reason,
                             .status = status,
@@ -234,6 +261,8 @@ void end_interrupt(struct job *job, int signal_number)
         return;
     }
     end_begin(job, END_INTERRUPTED, 128 + signal_number, 0, INTERRUPT_GRACE_NS);
+    hosts_say_all(job, TALK_NOTE, END_ASKS_ENDING, NULL, 0);
+    end_note(job, END_ASKS_ENDING);
     end_signal_all(job, SIGCONT);
     end_signal_all(job, SIGTERM);
 }

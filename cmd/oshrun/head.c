@@ -157,7 +157,7 @@ static void take_frame(struct talk *talk, const struct talk_frame *frame, const 
         reap_proxy(host, number);
         break;
     case TALK_RECORDS:
-        if (host->front && frame->bytes == host->layout.channels)
+        if (host->front && frame->bytes == host->layout.traces)
             memcpy(host->front, bytes, frame->bytes);
         break;
     case TALK_LOOKED:

@@ -15,7 +15,7 @@
  *   input     standard input of a PE on another machine
  *   spawn     starts the PEs
  *   reap      children that ended, and the effect on the job
- *   inject awaited stuck trace stats report    faults, observation and reports
+ *   inject awaited report stuck trace stats    faults, reports and observation
  *   tree      the agents that this process starts
  *   top       what quoit top shows of several machines
  *   head      what they say
@@ -188,6 +188,7 @@ enum end_question {
     END_ASKS_NOBODY,
     END_ASKS_INTERPRETERS, /* programs in Python, for their lines */
     END_ASKS_ALL,          /* and programs that compute, or poll */
+    END_ASKS_ENDING,       /* all that SIGTERM, which comes next, would end */
 };
 
 /* The position of a PE when the job was ended. */
@@ -197,7 +198,8 @@ struct wait_note {
     enum pe_phase phase;
     char call[QUOIT_CALL_NAME_BYTES];      /* "": running, not in a call */
     struct quoit_wish wish;                /* what it waits for */
-    char wish_text[QUOIT_WISH_TEXT_BYTES]; /* the same as text, once the report is written */
+    uint32_t holder;                       /* of the lock that it waits for, or QUOIT_WISH_NO_HOLDER, and */
+    char wish_text[QUOIT_WISH_TEXT_BYTES]; /* all of that as text, once the report is written */
     uint64_t from;                         /* return address of that call less load address; 0: not known */
     char line[QUOIT_SOURCE_LINE_BYTES];    /* of a program in Python; "": not known */
 };

@@ -18,14 +18,12 @@ static void judge_pe(struct job *job, struct pe *pe)
 {
     bool is_signal = WIFSIGNALED(pe->wait_status);
     int status = is_signal ? 128 + WTERMSIG(pe->wait_status) : WEXITSTATUS(pe->wait_status);
-    bool is_key = is_signal && pe->index == job->terminal.pe &&
-                  (WTERMSIG(pe->wait_status) == SIGINT || WTERMSIG(pe->wait_status) == SIGQUIT);
     bool has_begun = pe->phase != PE_STARTED && pe->phase != PE_FINALIZED;
     if (hosts_have_lost_ring(job)) {
         end_begin(job, END_RING_GONE, STATUS_CANNOT_START, 0, 0);
     } else if (job->exec_errors[pe->index]) {
         end_begin(job, END_CANNOT_START, STATUS_NOT_RUNNABLE, pe->index, 0);
-    } else if (is_key && job->terminal.given_to) {
+    } else if (end_is_by_key(pe)) {
         end_interrupt(job, WTERMSIG(pe->wait_status));
     } else if (pe->phase == PE_FINALIZED && !is_signal) {
         /* The others have finished shmem_finalize too, so they end by themselves, unless one waits in a later

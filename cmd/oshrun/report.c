@@ -141,8 +141,9 @@ static void tell_computing(FILE *out, const struct job *job, const struct group 
 
 static void tell_group(FILE *out, const struct job *job, const struct group *group)
 {
+    static const char *const verbs[2][2] = {{"were", "was"}, {"are", "is"}};
     const struct wait_note *note = group->note;
-    const char *were = group->count == 1 ? "was" : "were";
+    const char *were = verbs[job->end.phase == ENDING_NOT][group->count == 1];
     struct quoit_place place = {.line = ""};
     uint64_t before = note->from - 1; /* the call stands before the address it returns to */
     if (!note->is_alive)
@@ -192,8 +193,8 @@ static void tell_outages(FILE *out, const struct job *job)
         fprintf(out, "\n");
 }
 
-/* The positions of all PEs, and the last line. `tells_ended`: including those that had finished. */
-static void tell_others(FILE *out, const struct job *job, uint32_t except, bool tells_ended)
+/* The positions of all PEs. `tells_ended`: including those that had finished. Whether some had not. */
+static bool tell_positions(FILE *out, const struct job *job, uint32_t except, bool tells_ended)
 {
     struct group groups[GROUPS_MAX];
     uint32_t told = 0, group_count = group_pes(job, except, groups);
@@ -210,7 +211,13 @@ static void tell_others(FILE *out, const struct job *job, uint32_t except, bool 
         fprintf(out, "\n");
         told++;
     }
-    if (has_killed)
+    return has_killed;
+}
+
+/* The same, and the last line. */
+static void tell_others(FILE *out, const struct job *job, uint32_t except, bool tells_ended)
+{
+    if (tell_positions(out, job, except, tells_ended))
         fprintf(out, "  the job was ended, status %d\n", job->end.status);
     else
         fprintf(out, "  status %d\n", job->end.status);
@@ -551,7 +558,8 @@ static void tell_reason(FILE *out, const struct job *job)
         tell_others(out, job, NOT_A_PE, true);
         break;
     case END_INTERRUPTED:
-        tell(out, "Q0207", "ended by SIG%s, status %d", quoit_signal_name(end->status - 128), end->status);
+        tell(out, "Q0207", "ended by SIG%s", quoit_signal_name(end->status - 128));
+        tell_others(out, job, NOT_A_PE, true);
         break;
     case END_OUTPUT_GONE: /* a reader that left has seen enough */
         if (end->culprit != EPIPE)
@@ -580,7 +588,102 @@ void report_wishes(struct job *job)
         if (job->notes[pe].is_alive && job->notes[pe].call[0] && job_is_here(job, job->pes[pe].host)) {
             quoit_wish_read(&view, pe, &job->notes[pe].wish, NULL, &reading);
             quoit_wish_describe(&reading, job->pes[pe].executable, job->notes[pe].wish_text);
+            job->notes[pe].holder = reading.holder;
         }
+}
+
+/* Whether a routine is one that all PEs of a team call. */
+static bool is_collective(const char *call)
+{
+    static const char *const parts[] = {"barrier", "sync",       "broadcast",   "collect", "alltoall",
+                                        "reduce",  "_to_all",    "malloc",      "calloc",  "align",
+                                        "free",    "team_split", "team_destroy"};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (strstr(call, parts[i]))
+            return true;
+    return false;
+}
+
+enum waits { WAITS_FOR_VALUE, WAITS_FOR_LOCK, WAITS_FOR_OTHERS, WAITS_OTHERWISE };
+
+static enum waits waits_of(const struct job *job, uint32_t pe)
+{
+    const struct wait_note *note = &job->notes[pe];
+    if (!note->is_alive || note->is_stopped || note->phase != PE_RUNNING || !note->call[0])
+        return WAITS_OTHERWISE;
+    if (note->wish.count > 0)
+        return note->wish.is_lock ? WAITS_FOR_LOCK : WAITS_FOR_VALUE;
+    return is_collective(note->call) ? WAITS_FOR_OTHERS : WAITS_OTHERWISE;
+}
+
+static bool waits_as(const struct job *job, uint32_t pe, const void *arg)
+{
+    return waits_of(job, pe) == *(const enum waits *)arg;
+}
+
+/* A PE that waits for a lock whose holder is known; NOT_A_PE. */
+static uint32_t find_lock_waiter(const struct job *job)
+{
+    for (uint32_t pe = 0; pe < job->plan->pe_count; pe++)
+        if (waits_of(job, pe) == WAITS_FOR_LOCK && job->notes[pe].holder < job->plan->pe_count)
+            return pe;
+    return NOT_A_PE;
+}
+
+/* The first line of a hang, with the likely cause. False: it is none that is known. */
+static bool tell_hang(FILE *out, const struct job *job)
+{
+    static const enum waits for_value = WAITS_FOR_VALUE, for_others = WAITS_FOR_OTHERS, otherwise = WAITS_OTHERWISE;
+    char begin[80], values[LIST_BYTES], others[LIST_BYTES], rest[LIST_BYTES];
+    uint32_t waiter = find_lock_waiter(job), value_count = list_pes(job, waits_as, &for_value, values);
+    uint32_t other_count = list_pes(job, waits_as, &for_others, others);
+    snprintf(begin, sizeof begin, "warning: every PE waits, and nothing has moved for %llu s",
+             (unsigned long long)(job->stillness.rounds.still_ns / 1000000000u));
+    if (list_pes(job, waits_as, &otherwise, rest) > 0)
+        return false;
+    if (waiter != NOT_A_PE)
+        tell(out, "Q0142", "%s: PE %u waits for a lock whose holder, PE %u, waits too", begin, waiter,
+             job->notes[waiter].holder);
+    else if (value_count > 0)
+        tell(out, "Q0140", "%s: no PE is left to write what %s %s for", begin, values,
+             value_count == 1 ? "waits" : "wait");
+    else if (other_count == job->plan->pe_count)
+        tell(out, "Q0141", "%s: the collectives that the PEs are in do not match", begin);
+    else
+        return false;
+    return true;
+}
+
+static bool tell_leaver(FILE *out, const struct job *job)
+{
+    char name[HOSTS_NAME_BYTES];
+    const struct quoit_rounds_answer *sum = &job->stillness.rounds.sum;
+    const struct pe *leaver = &job->pes[sum->leaver];
+    tell(out, "Q0220",
+         "warning: PE %u on %s waits in shmem_finalize%s, the others wait elsewhere%s, and nothing has moved for %u s",
+         leaver->index, hosts_name(job, leaver->host, name),
+         leaver->leaves_by_exit ? ", by exit(0) or return from main" : "",
+         sum->has_polls ? " or do nothing but poll" : "", (unsigned)(QUOIT_ROUNDS_WARN_NS / 1000000000u));
+    return true;
+}
+
+void report_still(struct job *job, enum quoit_rounds_verdict verdict)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = job->notes ? open_memstream(&text, &bytes) : NULL;
+    if (!out)
+        return;
+    report_wishes(job);
+    job->end.told_by_ns = quoit_clock_now_ns() + PLACES_LIMIT_NS;
+    if (verdict == QUOIT_ROUNDS_HANGS ? tell_hang(out, job) : tell_leaver(out, job)) {
+        tell_positions(out, job, NOT_A_PE, true);
+        fprintf(out, "  the job goes on; Ctrl-C ends it\n");
+    }
+    fclose(out);
+    quoit_text_clean(text, bytes);
+    output_say(&job->output, text, bytes);
+    free(text);
 }
 
 void report_end(struct job *job)

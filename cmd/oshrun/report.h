@@ -8,5 +8,8 @@
 /* The wishes of the PEs of this machine as text, in their notes. */
 void report_wishes(struct job *job);
 void report_end(struct job *job);
+/* A warning, with the positions in job->notes. QUOIT_ROUNDS_WARNS: a PE waits in shmem_finalize, and all others wait or
+ * poll (Q0220). QUOIT_ROUNDS_HANGS: every PE waits (Q0140 to Q0142); nothing, if no cause fits their positions. */
+void report_still(struct job *job, enum quoit_rounds_verdict verdict);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "stuck.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "end.h"
 #include "hosts.h"
+#include "report.h"
 
 #define END_GRACE_NS 200000000u /* for the last output */
 
@@ -33,6 +33,7 @@ static bool look_at_host(struct job *job, const struct host *host, const struct 
                                       .seen = &still->pes[host->layout.first_pe],
                                       .own_thread_count = 1,
                                       .misses_host = job->silences.silent_count > 0,
+                                      .proxy = host->proxy_pid,
                                       .has_traffic = quoit_job_config_has_proxies(&job->config),
                                       .pe_of = pe_of,
                                       .arg = job};
@@ -40,24 +41,16 @@ static bool look_at_host(struct job *job, const struct host *host, const struct 
     return true;
 }
 
-static void tell(struct job *job)
-{
-    char text[320 + HOSTS_NAME_BYTES], name[HOSTS_NAME_BYTES];
-    const struct pe *leaver = &job->pes[job->stillness.rounds.sum.leaver];
-    int bytes = snprintf(text, sizeof text,
-                         "oshrun: warning: PE %u on %s waits in shmem_finalize%s, the others wait elsewhere%s, and "
-                         "nothing has moved for %u s [Q0220]\n  quoit top and --timeout say who waits for what\n",
-                         leaver->index, hosts_name(job, leaver->host, name),
-                         leaver->leaves_by_exit ? ", by exit(0) or return from main" : "",
-                         job->stillness.rounds.sum.has_polls ? " or do nothing but poll" : "",
-                         (unsigned)(QUOIT_ROUNDS_WARN_NS / 1000000000u));
-    output_say(&job->output, text, (size_t)bytes);
-}
-
 static bool is_due(const struct job *job)
 {
-    return job->end.phase == ENDING_NOT && !job->finalized && job->leaving_count > 0 &&
-           job->leaving_count < job->plan->pe_count;
+    return job->end.phase == ENDING_NOT && job->is_going && !job->finalized && job->leaving_count < job->plan->pe_count;
+}
+
+/* Those of other machines come before the answers of the next round. */
+static void take_notes(struct job *job)
+{
+    hosts_say_all(job, TALK_NOTE, END_ASKS_NOBODY, NULL, 0);
+    end_note(job, END_ASKS_NOBODY);
 }
 
 static void conclude(struct job *job)
@@ -65,12 +58,17 @@ static void conclude(struct job *job)
     struct quoit_rounds *rounds = &job->stillness.rounds;
     if (!is_due(job))
         return;
-    switch (quoit_rounds_end(rounds, job->plan->pe_count)) {
+    enum quoit_rounds_verdict verdict = quoit_rounds_end(rounds, job->plan->pe_count);
+    switch (verdict) {
     case QUOIT_ROUNDS_LOCK_KEPT:
         end_begin(job, END_LOCK_KEPT, STATUS_CANNOT_START, rounds->keeper, END_GRACE_NS);
         break;
+    case QUOIT_ROUNDS_NOTES:
+        take_notes(job);
+        return;
     case QUOIT_ROUNDS_WARNS:
-        tell(job);
+    case QUOIT_ROUNDS_HANGS:
+        report_still(job, verdict);
         break;
     case QUOIT_ROUNDS_POLLED:
         end_begin(job, END_POLLED, STATUS_CANNOT_START, rounds->sum.leaver, 0);
@@ -78,6 +76,8 @@ static void conclude(struct job *job)
     case QUOIT_ROUNDS_MOVES:
         break;
     }
+    if (job->end.phase == ENDING_NOT)
+        end_forget(job); /* what was noted in the round before */
 }
 
 static void look_here(struct job *job)
@@ -94,15 +94,15 @@ uint64_t stuck_step(struct job *job, uint64_t now_ns)
     struct quoit_rounds *rounds = &job->stillness.rounds;
     if (!is_due(job) || rounds->is_open)
         return UINT64_MAX;
-    if (rounds->question.round && now_ns < rounds->begin_ns + QUOIT_ROUNDS_APART_NS)
-        return rounds->begin_ns + QUOIT_ROUNDS_APART_NS;
+    if (now_ns < quoit_rounds_next_ns(rounds))
+        return quoit_rounds_next_ns(rounds);
     quoit_rounds_begin(rounds, job->plan->host_count, now_ns);
     hosts_say_all(job, TALK_STILL, TALK_NO_PE, &rounds->question, sizeof rounds->question);
     if (job->role == ROLE_ALONE)
         look_here(job);
     if (!rounds->is_open)
         conclude(job);
-    return now_ns + QUOIT_ROUNDS_APART_NS;
+    return quoit_rounds_next_ns(rounds);
 }
 
 void stuck_answer(struct job *job, const void *bytes, size_t count)

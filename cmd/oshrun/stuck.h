@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stuck.h - a PE that waits in shmem_finalize, as exit(0) does, while others wait for something else.
+/* stuck.h - a job that stands still: every PE waits, or one is in shmem_finalize, as exit(0) does, and all others wait.
  *
  * Over several machines each agent looks at its PEs, and the head decides; docs/design/stillness.md has the rule.
  *
- * If another waits for a lock that it holds, nobody can release that any more, and the job is ended. If all others
- * wait, or do nothing but poll in vain, and nothing moves, it warns; later it ends the job if some poll, whose
- * processes have one thread each. Where all sleep it only warns: a thread of a PE, or a signal handler, may still end a
- * wait by a plain store.
+ * Where none is in shmem_finalize it only warns, and only if no thread, child or signal handler of a PE might end its
+ * wait. Where one is: if another waits for a lock that it holds, nobody can release that any more, and the job is
+ * ended. If all others wait, or do nothing but poll in vain, and nothing moves, it warns; later it ends the job if some
+ * poll, whose processes have one thread each.
  */
 #ifndef OSHRUN_STUCK_H
 #define OSHRUN_STUCK_H
 
 #include "job.h"
 
-/* Begins a round (rounds.h) once a second while some PEs, but not all, have entered shmem_finalize. Returns when to
- * call again. */
+/* Begins a round (rounds.h) when one is due, until all PEs have entered shmem_finalize. Returns when to call again. */
 uint64_t stuck_step(struct job *job, uint64_t now_ns);
 /* Of an agent: looks at its host, and answers the head's question. */
 void stuck_answer(struct job *job, const void *bytes, size_t count);

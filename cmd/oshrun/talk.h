@@ -20,8 +20,9 @@
  *                           <-     ENDED pe          its status
  *                           <-     PROXY, PROXY_ENDED
  *   STOP                    ->                       the PEs have ended: stop the proxy
- *   KILL                    ->                       say where the PEs are, then kill them
- *                           <-     NOTES, RECORDS    that
+ *   NOTE question           ->                       where your PEs are
+ *   KILL question           ->                       the same, then kill them
+ *                           <-     NOTES, RECORDS    that; RECORDS of PEs that were asked (enum end_question)
  *   SURVEY round            ->                       for quoit top: what your host carries, and where its PEs are
  *                           <-     SURVEYED          that (boot/summary.h)
  *   STILL                   ->                       whether your PEs wait, and hold locks (rounds.h)
@@ -94,6 +95,7 @@ enum talk_kind {
     TALK_LOOKED,
     TALK_STOP,
     TALK_KILL,
+    TALK_NOTE,
     TALK_NOTES,
     TALK_RECORDS,
     TALK_SURVEY,

@@ -464,6 +464,7 @@ static void lay_out(struct agent *agent)
     if (agent->hosts->count > 1 &&
         quoit_proxy_process_start(&agent->host, agent->hosts->tag, &agent->proxy_fd, &agent->proxy_pid) != QUOIT_OK)
         finish(agent, 1, GRACE_NS);
+    agent->vigil.proxy = agent->proxy_pid;
     for (uint32_t pe = 0; pe < agent->count; pe++) {
         message.body.layout.pe = pe_of(agent, pe);
         say(agent->members[pe].talk_fd, &message, agent->host.memory_fd);

@@ -9,8 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SAMPLES_MAX 64 /* of one look at a PE that polls another host, of whose requests one is mostly under way */
-#define TASK_LINKS  2  /* of /proc/PID/task: itself, and the entry above; then one for each thread */
+#define SAMPLES_MAX    64 /* of one look at a PE that polls another host, of whose requests one is mostly under way */
+#define TASK_LINKS     2  /* of /proc/PID/task: itself, and the entry above; then one for each thread */
+#define PROXY_AGAIN_NS 500000u
 
 /* Changes whenever the host sends or fetches something. */
 static uint64_t traffic_of(const struct quoit_looks *looks, uint64_t now_ns)
@@ -108,27 +109,63 @@ static void find_kept(const struct quoit_looks *looks, uint32_t pe, const struct
     }
 }
 
-static void look_at_pe(const struct quoit_looks *looks, uint32_t local, const struct quoit_looks_pe *known,
-                       struct quoit_rounds_answer *answer)
+static void moves(struct quoit_rounds_answer *answer)
+{
+    answer->digest = 0;
+    answer->is_at_rest = false;
+}
+
+static bool is_stopped(const struct quoit_process *process)
+{
+    return process->state == 'T' || process->state == 't';
+}
+
+/* What the memory shows. */
+static void look_at_record(const struct quoit_looks *looks, uint32_t local, const struct quoit_looks_pe *known,
+                           struct quoit_rounds_answer *answer)
 {
     struct quoit_looks_seen *seen = &looks->seen[local];
     const struct quoit_pe_shared *shared = quoit_memory_pe(looks->layout, (void *)(uintptr_t)looks->front, local);
-    struct quoit_process process;
-    bool is_there = known->process > 0 && quoit_process_look(known->process, &process);
-    bool may_move = !is_there || process.state == 'T' || process.state == 't'; /* once it is continued */
-    uint64_t look = is_there ? quoit_still_look(&seen->still, shared) : 0;
-    if (look == 0 || may_move) {
-        answer->digest = 0;
-        answer->is_at_rest = false;
+    seen->look = known->process > 0 ? quoit_still_look(&seen->still, shared) : 0;
+    if (seen->look == 0) {
+        moves(answer);
         return;
     }
     uint64_t value = look_at_wish(looks, looks->layout->first_pe + local, shared, answer);
     if (answer->digest)
-        answer->digest = quoit_rounds_mix(quoit_rounds_mix(answer->digest, look), value) | 1;
+        answer->digest = quoit_rounds_mix(quoit_rounds_mix(answer->digest, seen->look), value) | 1;
     answer->has_polls |= seen->still.is_polling;
+}
+
+/* What the kernel shows of a PE that stands still by its record. */
+static void look_at_process(const struct quoit_looks *looks, uint32_t local, pid_t process_id,
+                            struct quoit_rounds_answer *answer)
+{
+    struct quoit_looks_seen *seen = &looks->seen[local];
+    const struct quoit_pe_shared *shared = quoit_memory_pe(looks->layout, (void *)(uintptr_t)looks->front, local);
+    struct quoit_process process;
+    if (!quoit_process_look(process_id, &process) || is_stopped(&process)) { /* it may go on */
+        moves(answer);
+        return;
+    }
     seen->has_rested |= is_at_rest(looks, shared, local, process.state);
     answer->is_at_rest &= seen->has_rested;
-    answer->is_threaded |= has_other_threads(looks, known->process);
+    answer->is_threaded |= has_other_threads(looks, process_id);
+    answer->is_woken |= quoit_process_may_be_woken(process_id);
+}
+
+/* One that is stopped, or gets no processor, may have something to deliver, or somebody to wake. */
+static bool has_proxy_rested(const struct quoit_looks *looks)
+{
+    struct quoit_looks_seen *first = &looks->seen[0];
+    uint64_t end_ns = quoit_clock_now_ns() + looks->proxy_ns;
+    while (!first->has_proxy_rested) {
+        first->has_proxy_rested = !looks->proxy || quoit_process_sleeps(looks->proxy);
+        if (first->has_proxy_rested || quoit_clock_now_ns() >= end_ns)
+            break;
+        quoit_clock_sleep_ns(PROXY_AGAIN_NS);
+    }
+    return first->has_proxy_rested;
 }
 
 void quoit_looks_take(const struct quoit_looks *looks, const struct quoit_rounds_question *question,
@@ -144,7 +181,9 @@ void quoit_looks_take(const struct quoit_looks *looks, const struct quoit_rounds
         struct quoit_looks_seen *seen = &looks->seen[local];
         if (seen->since != question->since)
             *seen = (struct quoit_looks_seen){.still = seen->still, .since = question->since};
-        look_at_pe(looks, local, &known, answer_out);
+        look_at_record(looks, local, &known, answer_out);
+        if (seen->look != 0 && !question->is_shallow)
+            look_at_process(looks, local, known.process, answer_out);
         if (known.process <= 0 || !known.is_leaving)
             continue;
         answer_out->leaving_count++;
@@ -156,6 +195,9 @@ void quoit_looks_take(const struct quoit_looks *looks, const struct quoit_rounds
         answer_out->digest = 0;
         answer_out->is_at_rest = false;
     }
+    answer_out->is_at_rest &= !question->is_shallow;
+    if (answer_out->is_at_rest)
+        answer_out->is_at_rest = has_proxy_rested(looks);
     if (looks->has_traffic)
         answer_out->traffic = traffic_of(looks, quoit_clock_now_ns());
 }

@@ -25,8 +25,10 @@ struct quoit_looks_pe {
 /* What was seen of a PE; zero at first. */
 struct quoit_looks_seen {
     struct quoit_still still;
-    uint64_t since;  /* the question's, since which: */
-    bool has_rested; /* it waited, or polled in vain, with nothing under way */
+    uint64_t look;         /* what it found (still.h) */
+    uint64_t since;        /* the question's, since which: */
+    bool has_rested;       /* it waited, or polled in vain, with nothing under way */
+    bool has_proxy_rested; /* of the first PE of a host: the proxy slept */
 };
 
 struct quoit_looks {
@@ -37,6 +39,8 @@ struct quoit_looks {
     struct quoit_looks_seen *seen; /* [layout->local_count] */
     uint32_t own_thread_count;     /* threads that each process of a PE has by itself, and of Quoit */
     bool misses_host;              /* one is silent: what is under way to it, or from it, cannot be seen */
+    pid_t proxy;                   /* that serves the host; 0: none, or not known */
+    uint64_t proxy_ns;             /* how long it may take to fall asleep: it has just passed the question on */
     bool has_traffic;              /* what the host sends is looked at: the questions go by another way */
     struct quoit_looks_pe (*pe_of)(void *arg, uint32_t pe);
     void *arg;

@@ -41,12 +41,21 @@ void quoit_rounds_begin(struct quoit_rounds *rounds, uint32_t host_count, uint64
         rounds->still_ns += since_ns < COUNTS_NS_MAX ? since_ns : COUNTS_NS_MAX;
     rounds->begin_ns = now_ns;
     rounds->question.round++;
+    rounds->question.is_shallow = rounds->digest == 0 && rounds->sum.leaving_count == 0;
     rounds->is_open = true;
     rounds->missing_count = host_count;
     rounds->sum = (struct quoit_rounds_answer){
         .round = rounds->question.round, .digest = 1, .is_at_rest = true, .leaver = QUOIT_ROUNDS_NO_PE};
     for (uint32_t i = 0; i < QUOIT_ROUNDS_LOCKS_MAX; i++)
         rounds->sum.keepers[i] = QUOIT_ROUNDS_NO_PE;
+}
+
+uint64_t quoit_rounds_next_ns(const struct quoit_rounds *rounds)
+{
+    bool is_at_ease = rounds->digest == 0 && rounds->sum.leaving_count == 0;
+    if (rounds->question.round == 0)
+        return 0;
+    return rounds->begin_ns + (is_at_ease ? QUOIT_ROUNDS_MOVES_NS : QUOIT_ROUNDS_APART_NS);
 }
 
 bool quoit_rounds_take(struct quoit_rounds *rounds, uint32_t host, const void *bytes, size_t count)
@@ -66,6 +75,7 @@ bool quoit_rounds_take(struct quoit_rounds *rounds, uint32_t host, const void *b
     sum->has_polls |= answer.has_polls;
     sum->is_at_rest &= answer.is_at_rest;
     sum->is_threaded |= answer.is_threaded;
+    sum->is_woken |= answer.is_woken;
     sum->leaving_count += answer.leaving_count;
     if (answer.leaver < sum->leaver)
         sum->leaver = answer.leaver;
@@ -100,11 +110,11 @@ static bool follow_locks(struct quoit_rounds *rounds)
     return false;
 }
 
-/* Some PEs, but not all, are in shmem_finalize, and the PEs that a verdict has are some of the job's. */
+/* Not all PEs are in shmem_finalize, and the PEs that a verdict has are some of the job's. */
 static bool is_of_use(const struct quoit_rounds *rounds, uint32_t pe_count)
 {
     const struct quoit_rounds_answer *sum = &rounds->sum;
-    bool is_part = sum->leaving_count > 0 && sum->leaving_count < pe_count && sum->leaver < pe_count;
+    bool is_part = sum->leaving_count < pe_count && (sum->leaving_count == 0 || sum->leaver < pe_count);
     for (uint32_t i = 0; i < sum->lock_count; i++)
         is_part &= sum->locks[i].waiter < pe_count;
     for (uint32_t i = 0; i < rounds->question.lock_count; i++)
@@ -116,19 +126,52 @@ static enum quoit_rounds_verdict begin_anew(struct quoit_rounds *rounds, uint64_
 {
     rounds->digest = digest;
     rounds->still_ns = 0;
+    rounds->has_reported = false;
     rounds->question.since = rounds->question.round;
     return QUOIT_ROUNDS_MOVES;
 }
 
-enum quoit_rounds_verdict quoit_rounds_end(struct quoit_rounds *rounds, uint32_t pe_count)
+/* Nothing has moved for still_ns: whether that is the time of a report, which follows the notes, or of these. */
+static enum quoit_rounds_verdict at_time(const struct quoit_rounds *rounds, uint64_t time_ns,
+                                         enum quoit_rounds_verdict verdict)
+{
+    if (rounds->has_notes && rounds->still_ns >= time_ns)
+        return verdict;
+    return rounds->still_ns + QUOIT_ROUNDS_APART_NS >= time_ns ? QUOIT_ROUNDS_NOTES : QUOIT_ROUNDS_MOVES;
+}
+
+/* No PE is in shmem_finalize, and nothing moves. One that polls may give up, and a thread, a handler or a child may end
+ * a wait: of such a job nothing is claimed. */
+static enum quoit_rounds_verdict judge_hang(struct quoit_rounds *rounds)
 {
     const struct quoit_rounds_answer *sum = &rounds->sum;
-    quoit_assert(!rounds->is_open);
+    if (rounds->has_reported || sum->has_polls || sum->is_threaded || sum->is_woken)
+        return QUOIT_ROUNDS_MOVES;
+    enum quoit_rounds_verdict verdict = at_time(rounds, QUOIT_ROUNDS_HANG_NS, QUOIT_ROUNDS_HANGS);
+    rounds->has_reported = verdict == QUOIT_ROUNDS_HANGS;
+    return verdict;
+}
+
+static enum quoit_rounds_verdict judge_leaving(struct quoit_rounds *rounds)
+{
+    const struct quoit_rounds_answer *sum = &rounds->sum;
+    if (!rounds->has_warned) {
+        enum quoit_rounds_verdict verdict = at_time(rounds, QUOIT_ROUNDS_WARN_NS, QUOIT_ROUNDS_WARNS);
+        rounds->has_warned = verdict == QUOIT_ROUNDS_WARNS;
+        return verdict;
+    }
+    return rounds->still_ns >= QUOIT_ROUNDS_POLLS_NS && sum->has_polls && !sum->is_threaded ? QUOIT_ROUNDS_POLLED
+                                                                                            : QUOIT_ROUNDS_MOVES;
+}
+
+static enum quoit_rounds_verdict judge(struct quoit_rounds *rounds, uint32_t pe_count)
+{
+    const struct quoit_rounds_answer *sum = &rounds->sum;
     if (!is_of_use(rounds, pe_count)) {
         rounds->question.lock_count = 0;
         return begin_anew(rounds, 0);
     }
-    if (follow_locks(rounds))
+    if (sum->leaving_count > 0 && follow_locks(rounds))
         return QUOIT_ROUNDS_LOCK_KEPT;
     uint64_t digest = sum->digest ? quoit_rounds_mix(sum->digest, sum->leaving_count) | 1 : 0;
     if (digest && !sum->has_polls) /* which send something */
@@ -137,10 +180,13 @@ enum quoit_rounds_verdict quoit_rounds_end(struct quoit_rounds *rounds, uint32_t
         return begin_anew(rounds, digest);
     if (!sum->is_at_rest)
         return QUOIT_ROUNDS_MOVES;
-    if (rounds->still_ns >= QUOIT_ROUNDS_WARN_NS && !rounds->has_warned) {
-        rounds->has_warned = true;
-        return QUOIT_ROUNDS_WARNS;
-    }
-    return rounds->still_ns >= QUOIT_ROUNDS_POLLS_NS && sum->has_polls && !sum->is_threaded ? QUOIT_ROUNDS_POLLED
-                                                                                            : QUOIT_ROUNDS_MOVES;
+    return sum->leaving_count > 0 ? judge_leaving(rounds) : judge_hang(rounds);
+}
+
+enum quoit_rounds_verdict quoit_rounds_end(struct quoit_rounds *rounds, uint32_t pe_count)
+{
+    quoit_assert(!rounds->is_open);
+    enum quoit_rounds_verdict verdict = judge(rounds, pe_count);
+    rounds->has_notes = verdict == QUOIT_ROUNDS_NOTES;
+    return verdict;
 }

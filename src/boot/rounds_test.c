@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: a job ends only if nothing can move any more: each thing that may still move, at any host and in any round,
- * keeps it alive, and where nothing does it is ended.
+/* Aim: a job ends, or is reported to hang, only if nothing can move any more: each thing that may still move, at any
+ * host and in any round, keeps it alive, and where nothing does it is ended or reported.
  *
  * Method: rounds of three hosts, whose answers come in a random order. One host differs in one point. */
 #include "boot/rounds.h"
@@ -38,6 +38,15 @@ static void begin(struct job *job)
     job->answers[1].has_polls = 1;
     job->answers[0].leaving_count = 1;
     job->answers[0].leaver = LEAVER;
+}
+
+/* No PE leaves, and none polls. */
+static void begin_sleep(struct job *job)
+{
+    begin(job);
+    job->answers[1].has_polls = 0;
+    job->answers[0].leaving_count = 0;
+    job->answers[0].leaver = QUOIT_ROUNDS_NO_PE;
 }
 
 static enum quoit_rounds_verdict round_of(struct job *job)
@@ -106,7 +115,7 @@ static void test_time_between_rounds_is_not_stillness(void **state)
     for (int i = 0; i < 3; i++)
         assert_int_equal(round_of(&job), QUOIT_ROUNDS_MOVES);
     job.now_ns += 10 * QUOIT_ROUNDS_POLLS_NS;
-    assert_int_equal(round_of(&job), QUOIT_ROUNDS_MOVES);
+    assert_int_equal(round_of(&job), QUOIT_ROUNDS_NOTES);
     assert_true(job.rounds.still_ns <= 5 * QUOIT_ROUNDS_APART_NS);
 }
 
@@ -205,6 +214,67 @@ static void test_only_while_some_leave(void **state)
     assert_int_equal(rounds_until(&job, QUOIT_ROUNDS_WARNS), 0);
 }
 
+/* No PE leaves, and all sleep: reported once, after a round in which their places are noted, and again only after
+ * something has moved. */
+static void test_a_hang_is_reported(void **state)
+{
+    const uint64_t due = QUOIT_ROUNDS_HANG_NS / QUOIT_ROUNDS_APART_NS;
+    struct job job;
+    (void)state;
+    begin_sleep(&job);
+    assert_int_equal(rounds_until(&job, QUOIT_ROUNDS_NOTES), due);
+    assert_int_equal(round_of(&job), QUOIT_ROUNDS_HANGS);
+    for (uint64_t i = 0; i < 4 * POLLS_S; i++)
+        assert_int_equal(round_of(&job), QUOIT_ROUNDS_MOVES);
+    job.answers[2].digest++;
+    assert_int_equal(rounds_until(&job, QUOIT_ROUNDS_HANGS), due + 1);
+}
+
+/* Whatever may end a wait, at any host, for hours; and a job that moves a little, seldom. */
+static void test_no_hang_is_reported(void **state)
+{
+    const uint64_t due = QUOIT_ROUNDS_HANG_NS / QUOIT_ROUNDS_APART_NS, hours = 3 * 3600;
+    (void)state;
+    for (uint32_t host = 0; host < HOSTS; host++)
+        for (int what = 0; what < 8; what++) {
+            struct job job;
+            begin_sleep(&job);
+            for (uint64_t i = 0; i < hours; i++) {
+                struct quoit_rounds_answer *answer = &job.answers[host];
+                answer->has_polls = what == 0;
+                answer->is_threaded = what == 1;
+                answer->is_woken = what == 2;
+                answer->is_at_rest = what != 3;
+                answer->digest = what == 4 ? 0 : what == 5 ? 5 + i / due : 1000 + host;
+                answer->traffic = what == 6 ? i / due : 7;
+                answer->leaving_count = what == 7 ? PES : 0; /* all leave */
+                assert_int_not_equal(round_of(&job), QUOIT_ROUNDS_HANGS);
+            }
+        }
+}
+
+/* A round in which nobody was known to leave and something moved asks for what memory shows; all others for more. */
+static void test_shallow_rounds(void **state)
+{
+    struct job job;
+    (void)state;
+    begin_sleep(&job);
+    round_of(&job);
+    assert_true(job.rounds.question.is_shallow);
+    assert_int_equal(quoit_rounds_next_ns(&job.rounds), job.now_ns + QUOIT_ROUNDS_APART_NS);
+    round_of(&job);
+    assert_false(job.rounds.question.is_shallow);
+    job.answers[0].digest = 0;
+    round_of(&job);
+    assert_int_equal(quoit_rounds_next_ns(&job.rounds), job.now_ns + QUOIT_ROUNDS_MOVES_NS);
+    job.answers[1].leaving_count = 1;
+    round_of(&job);
+    assert_true(job.rounds.question.is_shallow); /* it was not known yet */
+    assert_int_equal(quoit_rounds_next_ns(&job.rounds), job.now_ns + QUOIT_ROUNDS_APART_NS);
+    round_of(&job);
+    assert_false(job.rounds.question.is_shallow);
+}
+
 /* A host is stopped, or its answer was lost: later rounds are as if there had been none. */
 static void test_a_round_is_given_up(void **state)
 {
@@ -240,6 +310,9 @@ int main(void)
         cmocka_unit_test(test_nobody_waits_for_the_keeper),
         cmocka_unit_test(test_other_answers_are_refused),
         cmocka_unit_test(test_only_while_some_leave),
+        cmocka_unit_test(test_a_hang_is_reported),
+        cmocka_unit_test(test_no_hang_is_reported),
+        cmocka_unit_test(test_shallow_rounds),
         cmocka_unit_test(test_a_round_is_given_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

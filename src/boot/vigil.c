@@ -11,6 +11,7 @@
 
 #define LOOK_EVERY_NS    900000000u            /* below the tick of the agent */
 #define OWN_THREAD_COUNT 2u                    /* of a PE: the program's first, and the one of watch.h */
+#define PROXY_NS         20000000u             /* for a proxy to fall asleep after a question or an answer */
 #define GIVE_UP_NS       UINT64_C(10000000000) /* a question or an answer was lost, or a host is stopped */
 
 /* pe: of this host, as everywhere here. */
@@ -130,6 +131,8 @@ static void look(const struct quoit_vigil *vigil, const struct quoit_rounds_ques
                                       .seen = vigil->seen,
                                       .own_thread_count = OWN_THREAD_COUNT,
                                       .misses_host = vigil->silences.silent_count > 0,
+                                      .proxy = vigil->proxy,
+                                      .proxy_ns = PROXY_NS,
                                       .pe_of = looks_pe_of,
                                       .arg = (void *)(uintptr_t)vigil};
     quoit_looks_take(&looks, question, answer_out);
@@ -162,13 +165,31 @@ static void report_kept(const struct quoit_vigil *vigil)
     say_where(&where);
 }
 
+/* What this host knows: its own PEs. */
+static void report_hang(const struct quoit_vigil *vigil)
+{
+    quoit_ended_line(
+        "warning: every PE waits, and nothing has moved for %u s: for a value that no PE is left to write, "
+        "a lock whose holder waits too, or in collectives that do not match [Q0140]",
+        (unsigned)(vigil->rounds.still_ns / 1000000000u));
+    for (uint32_t pe = 0; pe < vigil->host->layout.local_count && pe < QUOIT_PROXY_ELSEWHERE_MAX; pe++) {
+        struct quoit_proxy_where where = {.pe = vigil->host->layout.first_pe + pe};
+        memcpy(where.call, record(vigil, pe)->waiting_in, sizeof where.call);
+        say_where(&where);
+    }
+}
+
 static enum quoit_vigil_verdict conclude(struct quoit_vigil *vigil)
 {
     const struct quoit_job_config *job = &vigil->host->layout.job;
     struct quoit_rounds *rounds = &vigil->rounds;
     enum quoit_rounds_verdict verdict = quoit_rounds_end(rounds, job->pe_count);
-    if (verdict == QUOIT_ROUNDS_MOVES)
+    if (verdict == QUOIT_ROUNDS_MOVES || verdict == QUOIT_ROUNDS_NOTES)
         return QUOIT_VIGIL_FINE;
+    if (verdict == QUOIT_ROUNDS_HANGS) {
+        report_hang(vigil);
+        return QUOIT_VIGIL_FINE;
+    }
     if (verdict == QUOIT_ROUNDS_WARNS) {
         quoit_ended_line("warning: PE %u waits in shmem_finalize, the others wait elsewhere%s, and nothing has moved "
                          "for %u s [Q0220]",
@@ -213,6 +234,15 @@ static bool has_leaver(const struct quoit_vigil *vigil)
     return false;
 }
 
+/* All PEs of this host sleep in a routine: those of the others may, too. */
+static bool may_hang(const struct quoit_vigil *vigil)
+{
+    for (uint32_t pe = 0; pe < vigil->host->layout.local_count; pe++)
+        if (!__atomic_load_n(&record(vigil, pe)->waiting_in[0], __ATOMIC_RELAXED))
+            return false;
+    return true;
+}
+
 static enum quoit_vigil_verdict take_answer(struct quoit_vigil *vigil, uint32_t host,
                                             const struct quoit_rounds_answer *answer)
 {
@@ -237,11 +267,13 @@ static enum quoit_vigil_verdict begin_round(struct quoit_vigil *vigil, int proxy
 
 enum quoit_vigil_verdict quoit_vigil_ask(struct quoit_vigil *vigil, int proxy_fd, uint64_t now_ns)
 {
+    bool is_first = vigil->host->layout.host == 0;
     uint64_t apart_ns = vigil->rounds.is_open ? GIVE_UP_NS : QUOIT_ROUNDS_APART_NS;
-    if ((vigil->asked_ns && now_ns < vigil->asked_ns + apart_ns) || !(vigil->is_due || has_leaver(vigil)))
+    if ((vigil->asked_ns && now_ns < vigil->asked_ns + apart_ns) ||
+        !(vigil->is_due || has_leaver(vigil) || (is_first && may_hang(vigil))))
         return QUOIT_VIGIL_FINE;
     vigil->asked_ns = now_ns;
-    if (vigil->host->layout.host == 0)
+    if (is_first)
         return begin_round(vigil, proxy_fd, now_ns);
     quoit_proxy_process_offer(proxy_fd,
                               &(struct quoit_proxy_message){.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_LEAVING});

@@ -4,7 +4,8 @@
  * That a PE of a host is elsewhere, though another has passed shmem_finalize, the agent of that host finds in its
  * records; of other hosts it knows when their PEs have passed it. The agent of host 0 reports it. That the PEs of all
  * hosts wait for one in shmem_finalize it decides by rounds (rounds.h): the agent of host 0 asks those of
- * the others, through the proxies, once one of them has such a PE (proxy_process.h).
+ * the others, through the proxies, once one of them has such a PE (proxy_process.h), and while all PEs of its own host
+ * sleep in a routine: so it finds a job in which every PE waits, and reports that.
  */
 #ifndef QUOIT_BOOT_VIGIL_H
 #define QUOIT_BOOT_VIGIL_H
@@ -20,6 +21,7 @@
 struct quoit_vigil {
     const struct quoit_boot *host; /* layout, and the memory as far as the records */
     pid_t *processes;              /* [local_count]; 0: unknown, or it has ended */
+    pid_t proxy;                   /* of this host; 0: none */
     struct quoit_looks_seen *seen; /* [local_count], zero at first */
     bool has_left;                 /* PEs of another host have passed shmem_finalize since all were ready, of which: */
     struct quoit_proxy_left left;

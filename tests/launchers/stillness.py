@@ -5,6 +5,7 @@ are late or stopped, and puts that are under way, are waited for.
 Method: two and three machines, with the PE that leaves first and last. Of oshrun: Here is by a --rsh that ignores the name, Hosts by
 machines made of network namespaces, over one of whose cables a put takes longer than the limit. HydraHosts is mpiexec.hydra over
 such machines, Srun a Slurm of two nodes (real.py)."""
+import itertools
 import os
 import re
 import shutil
@@ -31,6 +32,8 @@ class Stillness:
     COUNTS = (2, 3)              # of machines
     ON, BY_EXIT = "", ""         # what the launcher's agents know of the PE that has left
     WAITERS = r"for which PE [012] waits in shmem_set_lock"
+    HANG_END = r"^"  # after the signal that ends it
+    HANG, HANG_PLACE = r"for a value that no PE is left to write, a lock .*\[Q0140\]", r"PE 0 was in shmem_\w+"
 
     def places(self):
         """Jobs over two and three machines, with the PE that leaves first and last."""
@@ -39,6 +42,12 @@ class Stillness:
     @staticmethod
     def stop(job):
         job.send_signal(signal.SIGTERM)
+
+    @staticmethod
+    def read_lines(job, count):
+        """Of standard error, without what srun prints while the nodes of a job before are not free yet."""
+        lines = (line.decode() for line in job.stderr)
+        return list(itertools.islice((line for line in lines if not line.startswith("srun: ")), count))
 
     def test_a_lock_whose_holder_has_left(self):
         for count, leaver in self.places():
@@ -52,10 +61,22 @@ class Stillness:
     def test_one_leaves_and_the_others_wait(self):
         jobs = [(leaver, self.begun(count, MISBEHAVE, -1, "desert", leaver)) for count, leaver in self.places()]
         for leaver, job in jobs:
-            line = job.stderr.readline().decode()
+            line, = self.read_lines(job, 1)
             self.stop(job)
             _, err = job.communicate(timeout=scenario.LIMIT_S)
             self.assertRegex(line, rf"warning: PE {leaver}{self.ON} waits in shmem_finalize{self.BY_EXIT}, .*\[Q0220\]", err)
+
+    @unittest.skipIf("thread" in scenario.SANITIZE, "ThreadSanitizer gives each process a second thread, which might end a wait")
+    def test_every_pe_waits(self):
+        """None has left: the job is reported, and goes on."""
+        jobs = [(waiter, self.begun(count, MISBEHAVE, waiter, "flag")) for count, waiter in self.places()]
+        for waiter, job in jobs:
+            lines = self.read_lines(job, 2)
+            self.stop(job)
+            _, err = job.communicate(timeout=scenario.LIMIT_S)
+            self.assertRegex(lines[0], rf"warning: every PE waits, and nothing has moved for \d+ s: {self.HANG.format(waiter)}", err)
+            self.assertRegex(lines[1], self.HANG_PLACE, err)
+            self.assertRegex(err.decode(), self.HANG_END)
 
     @unittest.skipIf("thread" in scenario.SANITIZE, "ThreadSanitizer gives each process a second thread, which might end a poll")
     def test_one_leaves_and_the_others_poll(self):
@@ -123,6 +144,9 @@ class PutMuch:
 class Oshrun(Stillness):
     ON, BY_EXIT = r" on \S+", r", by exit\(0\).*"
     WAITERS = r"PEs? [-,012]+ (was|were) waiting in shmem_set_lock .* for lock held_lock"
+    HANG = r"no PE is left to write what PE {} waits for +\[Q0140\]"
+    HANG_PLACE = r"PEs? [-,012]+ (is|are) waiting in shmem_\w+"
+    HANG_END = r"ended by SIGTERM +\[Q0207\]\n(  PEs? [-,012]+ (was|were) waiting in shmem_\w+.*\n){2}"
 
     def begun(self, count, *words, per_machine=1, **how):
         return self.start("--timeout", f"{self.END_S}s", *self.on(count, per_machine), *words, **how)

@@ -20,7 +20,7 @@ LAYERS = ["base", "env", "trace", "wire", "port", "share", "net", "ring", "link"
 # Headers of the launcher, in order: a file includes those before its own, so that no two call each other.
 LAUNCHER = ["fault", "foreign", "machines", "allocation", "bridges", "plan", "beside", "help", "rounds", "loop", "buffer", "talk", "output", "terminal", "stopping",
             "children", "front", "guard", "setup", "job",
-            "network", "hosts", "silence", "end", "suspend", "service", "attach", "input", "spawn", "reap", "inject", "awaited", "stuck", "perfetto", "trace", "stats", "wish", "report",
+            "network", "hosts", "silence", "end", "suspend", "service", "attach", "input", "spawn", "reap", "inject", "awaited", "report", "stuck", "perfetto", "trace", "stats",
             "tree", "top", "head", "agent", "main"]
 FILE_LINES_MAX = 900
 FUNCTION_LINES_MAX = 70
