@@ -132,12 +132,15 @@ uint64_t quoit_team_next_flag(const struct quoit_team_state *team)
 
 /* For the next team that has this PE as leader on the piece. Nothing of this one is still to come: the leader leaves a
  * phase only when all members have arrived at it, and they arrive at the next only with the leader. Nothing of the next
- * has come: its members agree on the piece together with this PE, which offers it only when the team is gone. */
+ * has come: its members agree on the piece together with this PE, which offers it only when the team is gone. Only in a
+ * program that is wrong have members arrived at a next phase: they took shmem_finalize or shmem_team_destroy of this PE
+ * for their own collective. They wait there until the launcher ends the job, and no next team comes to be. */
 static void reset_arrivals(const struct quoit_team_state *team)
 {
     uint64_t arrived = atomic_load_explicit(&team->flags->arrived.value, memory_order_acquire);
-    quoit_assert(arrived == team->phase * team->local_count);
-    atomic_store_explicit(&team->flags->arrived.value, 0, memory_order_release);
+    quoit_assert(arrived >= team->phase * team->local_count);
+    if (arrived == team->phase * team->local_count)
+        atomic_store_explicit(&team->flags->arrived.value, 0, memory_order_release);
 }
 
 void quoit_team_quiet(struct quoit_team_state *team)
