@@ -10,8 +10,8 @@
  * part in one collective at a time, and one thread of a PE at a time is in the first collective of an active set
  * (deprecated).
  * Errors: a wrong argument (a PE out of range, an address that is not symmetric) ends the job with a message that names
- * routine, argument, value and what is allowed; docs/messages.md lists the messages. Routines that return int return 0
- * on success. When a PE or host dies, the launcher ends the job.
+ * routine, argument, value and what is allowed; quoit explain CODE explains a message by its code. Routines that return
+ * int return 0 on success. When a PE or host dies, the launcher ends the job.
  * Profiling: every routine shmem_NAME is weak, with a strong twin pshmem_NAME, so a tool can interpose (section 10).
  *
  * The type-generic forms (shmem_put for shmem_long_put, ...) are in shmem/generic.h for C11 and in shmem/overloads.hpp

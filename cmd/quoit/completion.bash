@@ -25,6 +25,7 @@ _quoit()
             [[ ${COMP_WORDS[1]} == @(info|perf) && $word == -* ]] &&
                 offered+=" $("$(dirname "$(type -P "${COMP_WORDS[0]}")")/oshrun" --options 2>/dev/null | awk '$1 ~ /^-./ {print $1}')"
             [[ ${COMP_WORDS[1]} == figures && $word != -* ]] && offered=$(_quoit_words 2 figures:)
+            [[ ${COMP_WORDS[1]} == explain && $word != -* ]] && offered=$("${COMP_WORDS[0]}" explain 2>/dev/null | sed 's/ .*//')
             [[ ${COMP_WORDS[1]} == info && $word != -* ]] && offered="paths schedules networks"
             ;;
         esac

@@ -2,8 +2,8 @@
 /* wrong.h - the user's mistakes: each ends the job with one message of the form
  *   ROUTINE: ARGUMENT is VALUE, but WHAT IS ALLOWED [Q01nn]
  *
- * The codes are stable and explained in docs/messages.md. Only quoit_warn returns, and no function is on a hot path.
- * `call` and `argument` are string literals. Any thread.
+ * The codes are stable and explained in docs/messages, by quoit explain. Only quoit_warn returns, and no function is on
+ * a hot path. `call` and `argument` are string literals. Any thread.
  */
 #ifndef QUOIT_SHMEM_WRONG_H
 #define QUOIT_SHMEM_WRONG_H

@@ -64,6 +64,11 @@ class Commands(installed.Case):
             for part in ("paths", "networks", "schedules"):
                 self.assertNotEqual(self.command("quoit", "info", part), "")
 
+    def test_explain(self):
+        """Each code of it: installed.explain."""
+        for _ in self.prefixes():
+            self.assertIn("past the end", self.command("quoit", "explain", "Q0116"))
+
     def test_perf(self):
         for _ in self.prefixes():
             few = ["--tests", "put-quiet", "--sizes", "8", "--seconds", "1"]

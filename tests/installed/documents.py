@@ -73,7 +73,8 @@ PROGRAMS = ("oshrun", "oshcc", "oshc++", "quoit")
 
 def documents():
     """{name: text}, read where this test runs: the commands do not see them."""
-    paths = [os.path.join(installed.SOURCE, "README.md"), *sorted(glob.glob(os.path.join(installed.SOURCE, "docs", "*.md")))]
+    paths = [os.path.join(installed.SOURCE, "README.md"), 
+             *sorted(glob.glob(os.path.join(installed.SOURCE, "docs", "*.md")))]
     found = {}
     for path in paths:
         with open(path, encoding="utf-8") as file:

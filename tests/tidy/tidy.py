@@ -481,28 +481,29 @@ def check_named_options(root):
 
 
 def check_messages(root):
-    """docs/messages.md explains each code that the code prints, and no other."""
-    pages = os.path.join(root, "docs/messages.md")
-    if not os.path.exists(pages):
-        return
-    explained = set(re.findall(r"(?m)^\| (Q0\d{3}) \|", read(root, "docs/messages.md")))
+    """docs/messages has a page for each code that the code prints, named by it and with it in its title, and no other."""
+    pages = {os.path.basename(path)[:-3]: path for path in files_of(root, ["docs/messages"], (".md",)) if path[-8:-7] == "Q"}
+    for code, path in pages.items():
+        if not read(root, path).startswith(f"# {code}: "):
+            yield f"{path}:1: does not begin with \"# {code}: \""
     printed = {}
     for path in files_of(root, ["src", "cmd"], (".c", ".h", ".py")):
         text = read(root, path)
         for code in re.findall(r"\bQ0\d{3}\b", text) + [f"Q0{number}" for number in re.findall(r"QUOIT_WRONG_\w+ = (\d{3})", text)]:
             printed.setdefault(code, path)
-    for code in sorted(set(printed) - explained):
-        yield f"{printed[code]}:1: {code} is not in docs/messages.md"
-    for code in sorted(explained - set(printed)):
-        yield f"docs/messages.md:1: {code} is printed nowhere"
+    for code in sorted(set(printed) - set(pages)):
+        yield f"{printed[code]}:1: {code} has no page docs/messages/{code}.md"
+    for code in sorted(set(pages) - set(printed)):
+        yield f"{pages[code]}:1: {code} is printed nowhere"
 
 
 def check_document_widths(root):
-    """Lines of documents fit a screen, but for rows of tables and for addresses."""
+    """Lines of documents fit a screen, but for rows of tables, addresses, and what programs print (blocks marked text)."""
     for path in list(files_of(root, ["docs"], (".md",))) + ["README.md", "ARCHITECTURE.md", "CHANGELOG.md"]:
         if not os.path.exists(os.path.join(root, path)):
             continue
-        for number, line in enumerate(read(root, path).split("\n"), 1):
+        text = re.sub(r"(?ms)^```text\n.*?^```$", lambda block: "\n" * block[0].count("\n"), read(root, path))
+        for number, line in enumerate(text.split("\n"), 1):
             if len(line) > DOCUMENT_LINE_MAX and not line.startswith("|") and "://" not in line:
                 yield f"{path}:{number}: has {len(line)} characters, more than {DOCUMENT_LINE_MAX}"
 
@@ -590,10 +591,12 @@ SAMPLES = {
         [{"src/base/options.h": OPTION.format('"x"'), "docs/a.md": "use `--lames`\n"}],
         {"src/base/options.h": OPTION.format('"x"'), "docs/a.md": "use `--lanes 2` and `--seed`\n", "cmd/a.c": 'x("--seed");\n'}),
     check_messages: (
-        [{"docs/messages.md": "| Q0101 | a |\n"}, {"docs/messages.md": "\n", "src/base/a.c": 'x("[Q0101]");\n'}],
-        {"docs/messages.md": "| Q0101 | a |\n| Q0102 | b |\n", "src/base/a.c": 'x("[Q0101]");\n',
+        [{"docs/messages/Q0101.md": "# Q0101: a\n"}, {"src/base/a.c": 'x("[Q0101]");\n'},
+         {"docs/messages/Q0101.md": "# Q0102: a\n", "src/base/a.c": 'x("[Q0101]");\n'}],
+        {"docs/messages/Q0101.md": "# Q0101: a\n", "docs/messages/Q0102.md": "# Q0102: b\n", "src/base/a.c": 'x("[Q0101]");\n',
          "src/base/a.h": "enum { QUOIT_WRONG_A = 102 };\n"}),
-    check_document_widths: ([{"README.md": "x" * 131}], {"README.md": "x" * 130 + "\n| " + "x" * 140 + "\n"}),
+    check_document_widths: ([{"README.md": "x" * 131}, {"README.md": "```text\nx\n```\n" + "x" * 131}],
+                            {"README.md": "x" * 130 + "\n| " + "x" * 140 + "\n```text\n" + "x" * 140 + "\n```\n"}),
     check_format: (
         [{"src/base/a.c": "int  a( void );\n", ".clang-format": STYLE}],
         {"src/base/a.c": "int a(void);\n", ".clang-format": STYLE}),
