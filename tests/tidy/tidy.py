@@ -313,7 +313,7 @@ def check_limits(root):
 def check_format(root):
     """As clang-format has it, where that is installed."""
     tool = shutil.which("clang-format")
-    paths = list(files_of(root, ["src", "cmd", "sim", "python", "include", "examples", "bench", "tests"], (".c", ".h")))
+    paths = list(files_of(root, ["src", "cmd", "sim", "python", "include", "examples", "bench", "tests", "docs"], (".c", ".h")))
     if tool is None or not paths:
         return
     result = subprocess.run([tool, "--dry-run", *paths], cwd=root, stderr=subprocess.PIPE, text=True)
