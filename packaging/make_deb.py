@@ -34,7 +34,7 @@ def need_packages():
     names = build_dependencies(common.read(os.path.join(common.ROOT, "packaging", "debian", "control")))
     missing = []
     for name in names:
-        name = {"debhelper-compat": "debhelper", "dh-sequence-dkms": "dh-dkms"}.get(name, name)
+        name = {"debhelper-compat": "debhelper", "dh-sequence-dkms": "dh-dkms", "dh-sequence-sphinxdoc": "sphinx-common"}.get(name, name)
         shown = subprocess.run(["dpkg-query", "-W", "-f", "${Status} ${Provides}", name], stdout=subprocess.PIPE,
                                stderr=subprocess.DEVNULL, text=True, check=False).stdout
         if "installed" not in shown and not (name == "pkg-config" and shutil.which("pkg-config")):

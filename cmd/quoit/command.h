@@ -10,6 +10,7 @@ struct command {
     int (*run)(int argc, char **argv);
 };
 
+int command_docs(int argc, char **argv);
 int command_explain(int argc, char **argv);
 int command_figures(int argc, char **argv);
 int command_info(int argc, char **argv);

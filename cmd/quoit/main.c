@@ -10,6 +10,7 @@
 #include "base/version.h"
 
 static const struct command commands[] = {
+    {"docs", "open the documentation in a browser, or print where it is", command_docs},
     {"explain", "what a message means, by its code: cause, example and cure", command_explain},
     {"figures", "the figures of the papers, simulated or measured, as a page and data", command_figures},
     {"info", "version, machine, options, transports between PEs, limits", command_info},

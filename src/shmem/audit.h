@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* audit.h - what `oshrun --check` (QUOIT_CHECK=1) finds beyond the checks that are always on: docs/check.md.
+/* audit.h - what `oshrun --check` (QUOIT_CHECK=1) finds beyond the checks that are always on: docs/find-a-bug.md.
  *
  * Without it quoit_job.audit is NULL, and no function below is called but the inline ones. With it,
  * quoit_job.fast.pe_count stays 0, so every call takes the slow path of check.h, which calls the audit.

@@ -64,6 +64,12 @@ class Commands(installed.Case):
             for part in ("paths", "networks", "schedules"):
                 self.assertNotEqual(self.command("quoit", "info", part), "")
 
+    def test_docs(self):
+        """With a site or without it the command names a folder that is there; the site itself: installed.site."""
+        for _ in self.prefixes():
+            shown = self.run_command("quoit", "docs").stdout.strip()
+            self.assertTrue(os.path.exists(shown), shown)
+
     def test_explain(self):
         """Each code of it: installed.explain."""
         for _ in self.prefixes():

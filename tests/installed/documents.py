@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Aim: what README.md and the pages of docs/ tell a user to type works, typed as it stands into an installed copy. Method: the
 commands are taken from the documents: every line of a block marked sh, and inline commands that build an example. Each
-document is typed from its first command to its last in a fresh folder that has what its text takes for granted: hello.c of
-README.md, a.out built from it, the examples, a list of machines. NOT_TYPED lists what cannot be typed here and why; what it
-lists must stand in a document, so that no entry outlives its command. Of other inline commands the subcommand and each option
-must exist."""
+document is typed from its first command to its last in a fresh folder that has what its text takes for granted: its blocks that
+begin with a comment that is the name of a file, hello.c of README.md, a.out built from it, the examples, a list of machines. The
+pages of docs/messages, whose programs are wrong, are typed by installed.messages. NOT_TYPED lists what cannot be typed here and
+why; what it lists must stand in a document, so that no entry outlives its command. Of other inline commands the subcommand and
+each option must exist. Lesson has docs/learn.md alone, which compiles most."""
 import glob
 import os
 import re
@@ -26,6 +27,8 @@ NOT_TYPED = {
     ("README.md", "oshrun --host alpha,beta -n 8 ./hello"): MACHINES,
     ("README.md", "quoit top"): "ends at a key, on a terminal; installed.commands has it with --once",
     ("README.md", 'oshrun -n 4 --debugger "gdb --args" ./hello'): "waits for the user's commands to gdb",
+    ("docs/find-a-bug.md", 'oshrun -n 4 --debugger "gdb --args" ./a.out'): "waits for the user's commands to gdb",
+    ("docs/find-the-time.md", "quoit top"): "ends at a key, on a terminal; installed.commands has it with --once",
     ("docs/build-a-ring.md", "lspci | grep -iE 'non-transparent|bridge: .*(ntb|148b)'"): HARDWARE,
     ("docs/build-a-ring.md", "sudo modprobe ntb_hw_amd"): HARDWARE,
     ("docs/build-a-ring.md", "make -C /lib/modules/$(uname -r)/build M=$PWD/kernel modules && "
@@ -63,6 +66,7 @@ NOT_TYPED.update({("docs/install.md", command): "tests/package makes these packa
 STATUS = {
     ("docs/ring.md", "quoit ring doctor --ring lab"): 1,  # after a cut: there is something wrong
 }
+LESSON = "docs/learn.md"
 RINGS = r"quoit ring |--ring |--on "
 # Options that exist for Quoit's own processes, which a document explains.
 INTERNAL = {"--agent", "--host-agent", "--proxy"}
@@ -73,8 +77,9 @@ PROGRAMS = ("oshrun", "oshcc", "oshc++", "quoit")
 
 def documents():
     """{name: text}, read where this test runs: the commands do not see them."""
-    paths = [os.path.join(installed.SOURCE, "README.md"), 
-             *sorted(glob.glob(os.path.join(installed.SOURCE, "docs", "*.md")))]
+    paths = [os.path.join(installed.SOURCE, "README.md"),
+             *sorted(glob.glob(os.path.join(installed.SOURCE, "docs", "*.md"))),
+             *sorted(glob.glob(os.path.join(installed.SOURCE, "docs", "messages", "*.md")))]
     found = {}
     for path in paths:
         with open(path, encoding="utf-8") as file:
@@ -87,6 +92,16 @@ def block_commands(text):
     lines = [line.strip() for _, language, body in BLOCK.findall(text) if language == "sh" for line in body.splitlines()]
     stripped = [re.sub(r"\s{2,}#.*$|\s#\s.*$|^#.*$", "", line) for line in lines]
     return [line for line in stripped if line]
+
+
+def named_files(text):
+    """{name: text} of the blocks that begin with the name of their file in a comment."""
+    found = {}
+    for _, _, body in BLOCK.findall(text):
+        name = re.match(r"(?:/\* |// |# )([\w-]+\.(?:c|cpp|py))\b", body)
+        if name:
+            found[name[1]] = body
+    return found
 
 
 def inline_spans(text):
@@ -141,16 +156,18 @@ class Listed(installed.Case):
                     self.assertIn(option, cache[key] | INTERNAL, f"{name}: `{span}`")
 
 
-class Typed(installed.Case):
-    """Everything, document by document."""
+class Document(installed.Case):
+    """Types documents, one by one."""
 
-    def prepare(self, name):
+    def prepare(self, name, text):
         readme = documents()["README.md"]
         self.write("hello.c", next(body for _, language, body in BLOCK.findall(readme) if language == "c"))
         self.command("oshcc", "hello.c", "-o", "a.out")
         self.write("machines", "localhost slots=2\n")
         self.write("ring.py", next(body for _, language, body in BLOCK.findall(documents()["docs/python.md"]) if language == "python"))
         os.symlink(os.path.join(self.prefix, "share", "quoit", "examples"), os.path.join(self.work, "examples"))
+        for file, body in named_files(text).items():
+            self.write(file, body)
         return {"PATH": installed.SYSTEM_PATH} if name == "README.md" else {}
 
     def type_in(self, command, env):
@@ -163,7 +180,7 @@ class Typed(installed.Case):
 
     def run_document(self, name, text, left_out):
         """Returns how many commands were typed, and how many match `left_out`."""
-        env, typed, missing = self.prepare(name), 0, 0
+        env, typed, missing = self.prepare(name, text), 0, 0
         try:
             for command in typed_commands(text):
                 if (name, command) in NOT_TYPED:
@@ -180,20 +197,37 @@ class Typed(installed.Case):
                 self.run_command("quoit", "ring", "down", "--ring", ring)
         return typed, missing
 
-    @unittest.skipIf(installed.needs("pkg-config", "ping"), installed.needs("pkg-config", "ping"))
-    def test_every_document(self):
+    def type_documents(self, found):
+        """{name: text}; returns as run_document does."""
         total, missing, problem = 0, 0, self.ring_problem()
-        for name, text in documents().items():
-            if name == "docs/python.md" and installed.python_problem(self.prefix):
-                continue
+        for name, text in found.items():
             with self.subTest(document=name):
                 self.work = os.path.join(self.copies.folder.name, name.replace("/", "-"))
                 os.mkdir(self.work)
                 counts = self.run_document(name, text, RINGS if problem else "")
                 total, missing = total + counts[0], missing + counts[1]
+        return total, missing
+
+
+class Typed(Document):
+    @unittest.skipIf(installed.needs("pkg-config", "ping"), installed.needs("pkg-config", "ping"))
+    def test_every_document(self):
+        python_problem = installed.python_problem(self.prefix)
+        total, missing = self.type_documents({
+            name: text for name, text in documents().items()
+            if name != LESSON and not name.startswith("docs/messages/") and not (python_problem and "quoit.run" in text)})
         self.assertGreater(total + missing, 30)
         if missing:
-            self.skipTest(f"{total} commands were typed; {missing} on rings that stay were not: {problem}")
+            self.skipTest(f"{total} commands were typed; {missing} on rings that stay were not: {self.ring_problem()}")
+
+
+class Lesson(Document):
+    def test_lesson(self):
+        problem = installed.python_problem(self.prefix)
+        if problem:
+            self.skipTest(problem)
+        total, _ = self.type_documents({LESSON: documents()[LESSON]})
+        self.assertGreater(total, 20)
 
 
 if __name__ == "__main__":
