@@ -27,7 +27,7 @@ static bool has_rare_options(int section)
 
 static void print_names(int section)
 {
-    int column = printf("\n%s: ", quoit_option_sections[section]) - 1;
+    int column = printf("%s: ", quoit_option_sections[section]);
     for (int i = 0; i < QUOIT_OPT_COUNT; i++) {
         const struct quoit_option *option = &quoit_options_table[i];
         if ((int)option->section != section || !option->name)
@@ -44,11 +44,13 @@ static void print_help(void)
     printf("usage: oshrun [options] [--] program [args] [: [options] [--] program [args]] ...\n"
            "Runs an OpenSHMEM program, such as: oshrun -n 4 ./a.out   or on a ring: oshrun --hosts 5 -n 5 ./a.out\n");
     for (int section = 0; section < QUOIT_SECTION_COUNT; section++) {
+        if (!has_rare_options(section) || !has_rare_options(section - 1))
+            printf("\n");
         if (has_rare_options(section)) {
             print_names(section);
             continue;
         }
-        printf("\n%s\n", quoit_option_sections[section]);
+        printf("%s\n", quoit_option_sections[section]);
         for (int i = 0; i < QUOIT_OPT_COUNT; i++) {
             const struct quoit_option *option = &quoit_options_table[i];
             char text[80];

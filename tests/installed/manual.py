@@ -62,7 +62,7 @@ class Manual(installed.Case):
         for name in self.commands_of_quoit():
             options = offered(name, "--")
             self.assertLessEqual(set(self.options_of(name)), set(options), name)
-            self.assertEqual("--link-limit" in options, name in ("info", "perf", "tune"), name)  # oshrun's
+            self.assertEqual("--network-limit" in options, name in ("info", "perf", "tune"), name)  # oshrun's
         self.assertEqual(offered("sim", "--workload", "hot"), ["hotspot"])
         self.assertEqual(offered("sim", "--canary", "credit"), ["credit"])
         self.assertEqual(offered("figures", "22/4"), ["22/4a", "22/4b"])
