@@ -123,6 +123,12 @@ uint64_t quoit_dsm_add(struct quoit_dsm *dsm, uint64_t *word, uint64_t value, in
     return shmem_ulong_atomic_fetch_add(word, value, pe);
 }
 
+void quoit_dsm_increment(struct quoit_dsm *dsm, uint64_t *word, int pe)
+{
+    quoit_dsm_pause(dsm);
+    shmem_ulong_atomic_inc(word, pe);
+}
+
 void quoit_dsm_or(struct quoit_dsm *dsm, uint64_t *word, uint64_t bits, int pe)
 {
     quoit_dsm_pause(dsm);

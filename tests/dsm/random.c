@@ -82,11 +82,12 @@ static void locked_step(struct quoit_prng *prng, int step)
     for (uint64_t writes = quoit_prng_choose(prng, 40); writes > 0; writes--) {
         size_t k = quoit_prng_choose(prng, REFERENCE_BYTES);
         for (uint64_t run = quoit_prng_choose(prng, 30); run > 0 && k < REFERENCE_BYTES; run--, k++) {
-            unsigned char value = (unsigned char)quoit_prng_next(prng);
-            test.shared->locked[locked_at(lock, k)] = value;
-            shmem_uchar_p(&test.reference[(size_t)lock * REFERENCE_BYTES + k], value, 0);
+            reference[k] = (unsigned char)quoit_prng_next(prng);
+            test.shared->locked[locked_at(lock, k)] = reference[k];
         }
     }
+    /* Each byte once, though some were stored twice: two puts to one place may arrive in either order. */
+    shmem_putmem(test.reference + lock * REFERENCE_BYTES, reference, REFERENCE_BYTES, 0);
     shmem_quiet();
     dsm_unlock(&test.shared->locks[lock]);
 }
