@@ -3,6 +3,7 @@
 #include "base/assert.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/mman.h>
 
@@ -74,6 +75,29 @@ static int take(char *base, uint64_t from, uint64_t to)
             return 0;
         }
     }
+}
+
+int quoit_map_take_small(void *start, uint64_t bytes)
+{
+    uint64_t before = (uintptr_t)start % PAGE_BYTES;
+    return bytes == 0 ? 0 : take((char *)start - before, 0, before + bytes);
+}
+
+uint64_t quoit_map_missing_bytes(void *start, uint64_t bytes)
+{
+    unsigned char is_here[4096];
+    uint64_t before = (uintptr_t)start % PAGE_BYTES, missing = 0;
+    char *at = (char *)start - before, *end = (char *)start + bytes;
+    while (at < end) {
+        uint64_t count = ((uint64_t)(end - at) + PAGE_BYTES - 1) / PAGE_BYTES;
+        if (count > sizeof is_here)
+            count = sizeof is_here;
+        bool is_known = mincore(at, count * PAGE_BYTES, is_here) == 0;
+        for (uint64_t i = 0; i < count; i++)
+            missing += !is_known || (is_here[i] & 1) == 0 ? PAGE_BYTES : 0;
+        at += count * PAGE_BYTES;
+    }
+    return missing;
 }
 
 /* One small page suffices for MADV_COLLAPSE to make a huge page, and is faster than 512: those would be cleared one by

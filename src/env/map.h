@@ -25,4 +25,11 @@ void quoit_map_put_in(void *base, uint64_t bytes);
  * Returns 0 or the errno of the refusal; part of the range may be allocated then. */
 QUOIT_MUST_USE int quoit_map_take(void *base, uint64_t from, uint64_t to);
 
+/* The same for the pages that `bytes` at any address lie in, and no others: none becomes part of a huge page. */
+QUOIT_MUST_USE int quoit_map_take_small(void *start, uint64_t bytes);
+
+/* Bytes of those pages that are not in memory: never allocated, or swapped out. All of them if the kernel does not
+ * answer. */
+uint64_t quoit_map_missing_bytes(void *start, uint64_t bytes);
+
 #endif
