@@ -36,10 +36,11 @@
             return compare;                                                                                            \
         case QUOIT_AMO_FETCH:                                                                                          \
             return __atomic_load_n(word, __ATOMIC_ACQUIRE);                                                            \
+        case QUOIT_AMO_TAKE: /* changes no word */                                                                     \
         case QUOIT_AMO_COUNT:                                                                                          \
             break;                                                                                                     \
         }                                                                                                              \
-        quoit_assert(op < QUOIT_AMO_COUNT);                                                                            \
+        quoit_assert(op < QUOIT_AMO_TAKE);                                                                             \
         return 0;                                                                                                      \
     }
 QUOIT_EXECUTE_AMO(32)

@@ -87,6 +87,15 @@ static void execute_many(struct quoit_lane *lane, const struct quoit_frame *fram
     lane->engine->respond(lane, frame, 0);
 }
 
+static uint64_t execute_fetch(struct quoit_lane *lane, const struct quoit_frame *frame, char *segment)
+{
+    const struct quoit_host_header *header = (const struct quoit_host_header *)lane->memory;
+    char *at = segment + frame->offset;
+    if (frame->op == QUOIT_AMO_TAKE)
+        return (uint64_t)quoit_room_take(&lane->room, at, frame->operand, header->machine.pe_count);
+    return quoit_execute_amo(at, frame->op, frame->size, frame->operand, frame->operand2);
+}
+
 static void execute(struct quoit_lane *lane, const struct quoit_verdict *verdict, const char *payload)
 {
     const struct quoit_frame *frame = &verdict->frame;
@@ -123,7 +132,7 @@ static void execute(struct quoit_lane *lane, const struct quoit_verdict *verdict
         quoit_execute_amo(segment + frame->offset, frame->op, frame->size, frame->operand, frame->operand2);
         break;
     case QUOIT_FRAME_AMO_FETCH:
-        value = quoit_execute_amo(segment + frame->offset, frame->op, frame->size, frame->operand, frame->operand2);
+        value = execute_fetch(lane, frame, segment);
         break;
     default: /* gets: the frame's check let nothing else through */
         quoit_assert(frame->kind == QUOIT_FRAME_GET || frame->kind == QUOIT_FRAME_GET_STRIDED);

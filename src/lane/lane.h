@@ -14,6 +14,7 @@
 #define QUOIT_LANE_LANE_H
 
 #include "env/clock.h"
+#include "env/room.h"
 #include "env/wait.h"
 #include "host/layout.h"
 #include "lane/engine.h"
@@ -69,6 +70,7 @@ struct quoit_lane {
     struct quoit_issued *issued; /* [local PE][request] */
     uint32_t *submit_heads;      /* [local PE] */
     char *gather;                /* one chunk, for strided gets */
+    struct quoit_room room;      /* for memory that PEs of other hosts have taken here */
     uint32_t first_pe_turn;      /* whose channel is checked first; rotates, so that none starves */
     /* How far the lane has followed the target of each link (link/state.h). Writer: the lane. release; pairs with
      * acquire in quoit_lane_has_followed() */

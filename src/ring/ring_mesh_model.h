@@ -299,7 +299,7 @@ static void make_amo(struct mesh *mesh, struct op *op, uint32_t region)
         frame->operand = 1 + choose(mesh, 1000);
         return;
     }
-    frame->op = (uint8_t)choose(mesh, frame->kind == QUOIT_FRAME_AMO_FETCH ? QUOIT_AMO_COUNT : QUOIT_AMO_FETCH);
+    frame->op = (uint8_t)choose(mesh, frame->kind == QUOIT_FRAME_AMO_FETCH ? QUOIT_AMO_TAKE : QUOIT_AMO_FETCH);
     frame->size = choose(mesh, 2) ? 8 : 4;
     frame->offset = region + 8;
     frame->operand = quoit_prng_next(&mesh->prng);

@@ -52,7 +52,10 @@ static bool is_signal_sound(const struct quoit_frame *frame, const struct quoit_
 
 static bool is_amo_sound(const struct quoit_frame *frame, const struct quoit_frame_limits *limits)
 {
-    if (frame->op >= QUOIT_AMO_COUNT || (frame->op == QUOIT_AMO_FETCH && frame->kind != QUOIT_FRAME_AMO_FETCH))
+    if (frame->op >= QUOIT_AMO_COUNT || (frame->op >= QUOIT_AMO_FETCH && frame->kind != QUOIT_FRAME_AMO_FETCH))
+        return false;
+    if (frame->op == QUOIT_AMO_TAKE && (frame->operand > QUOIT_TAKE_BYTES_MAX ||
+                                        !is_range_inside(frame->offset, frame->operand, limits->segment_bytes)))
         return false;
     return (frame->size == 4 || frame->size == 8) && is_word_inside(frame->offset, frame->size, limits->segment_bytes);
 }

@@ -17,12 +17,13 @@
 #include "base/status.h"
 
 #define QUOIT_FRAME_BYTES      64
-#define QUOIT_WIRE_VERSION     8
+#define QUOIT_WIRE_VERSION     9
 #define QUOIT_STRIDE_SIZE_MAX  16 /* bytes of a strided element */
 #define QUOIT_CHUNK_BYTES_MAX  (1u << 20)
-#define QUOIT_MESSAGE_PORTS    16    /* destinations of a MESSAGE on a host */
-#define QUOIT_MANY_BYTES_MAX   4096u /* payload of a PUT_MANY */
-#define QUOIT_LINK_STATE_BITS  21    /* of a link end; the sum over 1024 links fits 32 bits */
+#define QUOIT_MESSAGE_PORTS    16         /* destinations of a MESSAGE on a host */
+#define QUOIT_MANY_BYTES_MAX   4096u      /* payload of a PUT_MANY */
+#define QUOIT_TAKE_BYTES_MAX   (1u << 20) /* of a TAKE, so that it does not keep a lane for long */
+#define QUOIT_LINK_STATE_BITS  21         /* of a link end; the sum over 1024 links fits 32 bits */
 #define QUOIT_LINK_STATE_MAX   ((1u << QUOIT_LINK_STATE_BITS) - 1)
 #define QUOIT_LINK_ENDS_MAX    (1u << (32 - QUOIT_LINK_STATE_BITS))
 #define QUOIT_LINK_UPDATES_MAX 6 /* in one TOPOLOGY */
@@ -54,7 +55,7 @@ enum quoit_frame_kind {
     QUOIT_FRAME_KIND_COUNT
 };
 
-/* The atomic operations, as encoded on the wire. FETCH is only used with AMO_FETCH. */
+/* The atomic operations, as encoded on the wire. FETCH and TAKE are only used with AMO_FETCH. */
 enum quoit_amo {
     QUOIT_AMO_SET,
     QUOIT_AMO_ADD,
@@ -64,6 +65,7 @@ enum quoit_amo {
     QUOIT_AMO_SWAP,
     QUOIT_AMO_COMPARE_SWAP, /* operand2 is compared, operand is stored */
     QUOIT_AMO_FETCH,
+    QUOIT_AMO_TAKE, /* allocates the memory of `operand` bytes at offset; the VALUE is 0 or an errno */
     QUOIT_AMO_COUNT
 };
 

@@ -61,8 +61,8 @@ static void values_of_the_wire_are_the_documented_ones(void **state)
                                     QUOIT_FRAME_AMO,        QUOIT_FRAME_AMO_FETCH, QUOIT_FRAME_MESSAGE,
                                     QUOIT_FRAME_PUT_MANY,   QUOIT_FRAME_DATA,      QUOIT_FRAME_VALUE,
                                     QUOIT_FRAME_ACK,        QUOIT_FRAME_TOPOLOGY};
-    static const uint8_t ops[] = {QUOIT_AMO_SET, QUOIT_AMO_ADD,  QUOIT_AMO_AND,          QUOIT_AMO_OR,
-                                  QUOIT_AMO_XOR, QUOIT_AMO_SWAP, QUOIT_AMO_COMPARE_SWAP, QUOIT_AMO_FETCH};
+    static const uint8_t ops[] = {QUOIT_AMO_SET,  QUOIT_AMO_ADD,          QUOIT_AMO_AND,   QUOIT_AMO_OR,  QUOIT_AMO_XOR,
+                                  QUOIT_AMO_SWAP, QUOIT_AMO_COMPARE_SWAP, QUOIT_AMO_FETCH, QUOIT_AMO_TAKE};
     for (uint8_t i = 0; i < sizeof kinds; i++)
         assert_int_equal(kinds[i], i);
     for (uint8_t i = 0; i < sizeof ops; i++)
@@ -81,6 +81,29 @@ static void values_of_the_wire_are_the_documented_ones(void **state)
 static bool is_ok(struct quoit_frame frame)
 {
     return quoit_frame_check(&frame, quoit_frame_class(frame.kind), &small) == QUOIT_OK;
+}
+
+static void memory_is_taken_inside_the_segment(void **state)
+{
+    (void)state;
+    struct quoit_frame take = {.kind = QUOIT_FRAME_AMO_FETCH, .dest_host = 1, .op = QUOIT_AMO_TAKE, .size = 8};
+    take.operand = 256;
+    assert_true(is_ok(take));
+    take.offset = 8;
+    assert_false(is_ok(take));
+    take.operand = UINT64_MAX - 7;
+    assert_false(is_ok(take));
+    take.operand = 248;
+    assert_true(is_ok(take));
+    take.kind = QUOIT_FRAME_AMO; /* which returns nothing */
+    assert_false(is_ok(take));
+    struct quoit_frame_limits wide = small;
+    wide.segment_bytes = 4 * QUOIT_TAKE_BYTES_MAX;
+    take.kind = QUOIT_FRAME_AMO_FETCH;
+    take.operand = QUOIT_TAKE_BYTES_MAX;
+    assert_int_equal(quoit_frame_check(&take, QUOIT_CLASS_REQUEST, &wide), QUOIT_OK);
+    take.operand++;
+    assert_int_equal(quoit_frame_check(&take, QUOIT_CLASS_REQUEST, &wide), QUOIT_INVALID);
 }
 
 static void boundaries_are_exact(void **state)
@@ -294,8 +317,11 @@ static bool model(const struct quoit_frame *f, enum quoit_class class, const str
         return f->bytes >= 24 && (f->bytes & 7) == 0 && f->bytes <= limits->chunk_bytes;
     if (f->kind == 3)
         return f->op <= 1 && model_word(f->operand2, 8, limits);
+    if (is_amo && f->kind == 7 && f->op == 8 &&
+        (f->operand > 1 << 20 || !model_touches_inside(limits, f->offset, (uint32_t)f->operand)))
+        return false;
     if (is_amo)
-        return f->op < (f->kind == 7 ? 8 : 7) && (f->size == 4 || f->size == 8) &&
+        return f->op < (f->kind == 7 ? 9 : 7) && (f->size == 4 || f->size == 8) &&
                model_word(f->offset, f->size, limits);
     return true;
 }
@@ -326,7 +352,7 @@ static void make_frame(struct quoit_prng *prng, struct quoit_frame *f, const str
     f->kind = (uint8_t)quoit_prng_choose(prng, QUOIT_FRAME_KIND_COUNT);
     f->op = (uint8_t)quoit_prng_choose(prng, f->kind == QUOIT_FRAME_PUT_SIGNAL ? 2
                                              : f->kind == QUOIT_FRAME_MESSAGE  ? 18
-                                                                               : 8);
+                                                                               : 9);
     f->size = sizes[quoit_prng_choose(prng, 8)];
     f->flags = (uint8_t)(quoit_prng_choose(prng, 8) ? QUOIT_FRAME_RIGHT : quoit_prng_choose(prng, 17));
     f->source_host = (uint16_t)quoit_prng_choose(prng, 3);
@@ -436,6 +462,7 @@ int main(void)
         cmocka_unit_test(layout_is_the_documented_one),
         cmocka_unit_test(values_of_the_wire_are_the_documented_ones),
         cmocka_unit_test(boundaries_are_exact),
+        cmocka_unit_test(memory_is_taken_inside_the_segment),
         cmocka_unit_test(updates_name_ends_that_are_there),
         cmocka_unit_test(elements_of_a_stride_are_bounded),
         cmocka_unit_test(puts_of_many_are_checked),
