@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shmemx.h - extensions of the specification.
- *
- * Slices of a program's own in the timeline of `oshrun --trace`, on the track of the calling thread, around the calls
- * and slices between begin and end. begin returns what end takes; without --trace both return at once. Only the first
- * 47 bytes of `name` are recorded; `bytes` and `pe` are shown beside it, unless they are 0 and -1. Any thread, also in
- * a signal handler; end is called by the thread that called begin, the innermost slice first. Errors: none. */
+/* shmemx.h - extensions of the specification. */
 #ifndef QUOIT_SHMEMX_H
 #define QUOIT_SHMEMX_H
 
@@ -15,8 +10,33 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
+/* --- Slices of a program's own in the timeline of `oshrun --trace`, on the track of the calling thread, around the
+ * calls and slices between begin and end. begin returns what end takes; without --trace both return at once. Only the
+ * first 47 bytes of `name` are recorded; `bytes` and `pe` are shown beside it, unless they are 0 and -1. Any thread,
+ * also in a signal handler; end is called by the thread that called begin, the innermost slice first. Errors: none. */
 uint64_t shmemx_trace_begin(const char *name, size_t bytes, int pe);
 void shmemx_trace_end(uint64_t begun);
+
+/* --- Symmetric memory that occupies none before it is used, for blocks of which each PE uses its own part.
+ *
+ * reserve: as shmem_align, but the block reads as zero, and what was never part of another block is taken from the
+ * machine when it is used first: a page of 4 KiB at a time, by a load, a store, or an operation of another PE. The
+ * kernel then kills a process for which there is no memory, so a program that may come near to the limit takes a range
+ * before it is used. Collective; NULL on all PEs if the symmetric heap has no room. shmem_free frees the block.
+ * shmem_realloc makes it one of shmem_malloc, all of which is taken. A core file has of it what its PE took. Where a
+ * bridge pins the memory of hosts, all of it is taken when the job starts, and stays so.
+ *
+ * take: takes the pages of `bytes` from `start`, a symmetric address, at PE `pe` of the job; at the calling PE also of
+ * writable private memory, such as mmap gives. What they contain stays, and others may use them meanwhile. Returns 0,
+ * at once if all are taken already; ENOMEM if that PE's machine, or a control group of it, would have less than 64 MiB
+ * left, and then pages may have been taken in part; or another errno that the kernel gave. Any thread, also in a signal
+ * handler that interrupted no routine of OpenSHMEM.
+ *
+ * heap_limit: the bytes that the symmetric heap of each PE has at most, those of blocks in use included: the same on
+ * all PEs (SHMEM_SYMMETRIC_SIZE). Any thread. */
+void *shmemx_reserve(size_t alignment, size_t size);
+int shmemx_take(void *start, size_t bytes, int pe);
+size_t shmemx_heap_limit(void);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

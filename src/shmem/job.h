@@ -20,6 +20,7 @@
 
 #include "boot/boot.h"
 #include "coll/coll.h"
+#include "env/room.h"
 #include "fabric/fabric.h"
 #include "heap/heap.h"
 #include "local/data_segment.h"
@@ -88,6 +89,8 @@ struct quoit_job {
     int init_count;       /* shmem_init calls not yet matched by shmem_finalize */
     bool is_heap_in_core; /* --core */
     struct quoit_heap *allocator;
+    uint64_t reserved_bytes;        /* by shmemx_reserve so far; 0: all memory of the heap's region is taken */
+    struct quoit_room room;         /* for what shmemx_take takes */
     struct quoit_team_state *world; /* see coll.h */
     struct quoit_boot boot;
     struct quoit_paths paths;            /* chosen by the first shmem_init */

@@ -15,9 +15,12 @@ import scenario
 
 FORBID = scenario.program("scenario_forbid")
 GREET = scenario.program("scenario_greet")
+RESERVED = scenario.program("scenario_reserved")
+SHARED = os.path.join(scenario.BIN, "dsm", "memory")
 STARVE = scenario.program("scenario_starve")
 QUOIT = os.path.join(os.path.dirname(scenario.OSHRUN), "quoit")
 SHAPES = (("-n", 4), ("--hosts", 3, "-n", 6))
+KINDS = (("-n", 3), ("--hosts", 2, "-n", 4), ("--network", "tcp", "--hosts", 2, "-n", 2)) # of ways to another PE
 MIB = 1 << 20
 # A sanitizer reserves terabytes and starts threads of its own.
 plain_only = unittest.skipIf(scenario.SANITIZE, "a sanitizer needs more than the limit")
@@ -242,6 +245,47 @@ class Resources(scenario.Case):
                 for shape in SHAPES:
                     out = self.works(self.unshared(f"mount --bind {forged.name} /proc/meminfo", scenario.OSHRUN, *shape, STARVE, 16))
                     self.assertEqual(out, f"starve: {got} MiB\n")
+
+    def test_reserved(self):
+        """Blocks of shmemx_reserve occupy what is taken or used, also at PEs of other hosts, and others do as before."""
+        for shape in (*KINDS, ("--protocol", "scratchpad", "--hosts", 3, "-n", 3), ("--check", "--hosts", 2, "-n", 2)):
+            with self.subTest(shape=shape):
+                self.assertEqual(self.works(self.job(*shape, RESERVED)), "reserved: right\n")
+
+    @unittest.skipIf(scenario.SANITIZE, "the search for leaks reads /proc")
+    def test_reserved_without_memory(self):
+        """A PE takes only what its machine has free, for others too; what is taken already can be taken without."""
+        for shape in KINDS:
+            with self.subTest(shape=shape), tempfile.NamedTemporaryFile("w") as forged:
+                forged.write("MemAvailable: 16777216 kB\n")
+                forged.flush()
+                how = (f"mount --bind {forged.name} /proc/meminfo", scenario.OSHRUN, *shape, "--symmetric-size", "128M")
+                self.assertEqual(self.works(self.unshared(*how, RESERVED, "lack", forged.name)), "reserved: right\n")
+
+    @unittest.skipIf(scenario.SANITIZE, "the search for leaks reads /proc")
+    @unittest.skipUnless(os.path.exists(SHARED), "libqdsm is not built")
+    def test_shared_pages_without_memory(self):
+        """libqdsm ends the job with the PE that has no memory for a page: the one that uses it, or on another host its home."""
+        for how, shape, pe in (("much", ("-n", 2), 0), ("much", ("--hosts", 2, "-n", 2), 0), ("lack", ("--hosts", 2, "-n", 4), 3),
+                               ("lack", ("--network", "tcp", "--hosts", 2, "-n", 2), 1)):
+            with self.subTest(how=how, shape=shape), tempfile.NamedTemporaryFile("w") as forged:
+                forged.write("MemAvailable: 16777216 kB\n")
+                forged.flush()
+                result = self.unshared(f"mount --bind {forged.name} /proc/meminfo", scenario.OSHRUN, *shape, "--symmetric-size", "128M",
+                                       "-x", "DSM_MEMORY=80M", "-x", "DSM_PROTOCOL=newgendsm", SHARED, how, forged.name)
+                self.assertEqual(result.returncode, 1, result.stderr)
+                self.assertRegex(result.stderr, rf"dsm: PE 0: PE {pe} has no memory for \d+ KiB more of shared pages")
+
+    @plain_only
+    def test_reserved_in_a_group(self):
+        """More is reserved than a control group has: taking it fails in the end, and no process is killed."""
+        group = self.make_group("memory", "memory.limit_in_bytes", "memory.max", str(256 * MIB), str(256 * MIB))
+        for shape in SHAPES:
+            out = self.works(self.job(*shape, "--symmetric-size", "100M", RESERVED, "all", group=group))
+            got, reserved = map(int, re.fullmatch(r"reserved: (\d+) MiB of (\d+)\n", out).groups())
+            self.assertGreater(reserved, 64)
+            self.assertGreater(got, 0)
+            self.assertLess(got * shape[-1], 256 - 64)
 
     def test_group_processors(self):
         """`quoit info` prints how many processors the wait policy assumes."""
