@@ -13,7 +13,7 @@ waits for the flag or leaves the barrier. Without one of these between them, two
 write what another reads. Elements are all that is shared: arrays have no a.on(pe), and cannot be arguments `out` that collectives
 write without a copy.
 
-The module loads libqdsm when it is imported; the first array or object makes it run on all PEs. It takes DSM_MEMORY of
+The module loads libqdsm when it is imported; the first array or object makes it run on all PEs. It reserves DSM_MEMORY in
 the symmetric heap. numpy functions that pass memory to the kernel, such as tofile, may fail with EFAULT: give them a.copy()."""
 from __future__ import annotations
 

@@ -18,15 +18,17 @@ static void check_copies(struct quoit_dsm *dsm)
 {
     char buffer[4096];
     for (uint64_t page = 0; page < dsm->page_count; page++) {
-        if (dsm->states[page] == QUOIT_DSM_INVALID || (dsm->home_of[page] == dsm->me && !dsm->races))
+        if (dsm->states[page] == QUOIT_DSM_INVALID || (quoit_dsm_home_known(dsm, page) == dsm->me && !dsm->races))
             continue;
         for (size_t at = 0; at < dsm->page_bytes; at += sizeof buffer) {
             const char *frame = quoit_dsm_frame(dsm, page) + at;
-            quoit_dsm_get(dsm, buffer, quoit_dsm_master(dsm, page) + at, sizeof buffer, dsm->home_of[page]);
+            quoit_dsm_get(dsm, buffer, quoit_dsm_master(dsm, page) + at, sizeof buffer,
+                          quoit_dsm_home_known(dsm, page));
             for (size_t i = 0; i < sizeof buffer; i++) {
                 if (buffer[i] != frame[i])
                     quoit_dsm_wrong("paranoid: after a barrier byte %zu of %p is %d, but %d at its home, PE %d", at + i,
-                                    (void *)quoit_dsm_page_address(dsm, page), frame[i], buffer[i], dsm->home_of[page]);
+                                    (void *)quoit_dsm_page_address(dsm, page), frame[i], buffer[i],
+                                    quoit_dsm_home_known(dsm, page));
             }
         }
     }

@@ -128,7 +128,7 @@ static void homes_of_chunk(struct quoit_dsm *dsm, uint64_t first, uint64_t *home
         quoit_dsm_get(dsm, homes + i, &dsm->homes[first + i], count * sizeof *homes,
                       quoit_dsm_directory_of(dsm, first + i));
         for (uint64_t end = i + count; i < end; i++)
-            homes[i] = (uint64_t)(quoit_dsm_home_in(homes[i]) + 1);
+            homes[i] = homes[i] & QUOIT_DSM_UNTAKEN ? 0 : (uint64_t)(quoit_dsm_home_in(homes[i]) + 1);
     }
 }
 

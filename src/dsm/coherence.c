@@ -41,34 +41,46 @@ void quoit_dsm_unlock(struct quoit_dsm *dsm)
 
 /* Homes */
 
-/* The rule's choice becomes the home unless another PE was first: one compare-and-swap at the directory, which returns
- * the home that won. */
-int quoit_dsm_home_of(struct quoit_dsm *dsm, uint64_t page)
+/* The PE that DSM_HOME makes the home of a page which this PE touches first. */
+static int rule_of(const struct quoit_dsm *dsm, uint64_t page)
 {
-    if (dsm->home_of[page] != QUOIT_DSM_NO_HOME)
-        return dsm->home_of[page];
-    int directory = quoit_dsm_directory_of(dsm, page);
-    if (quoit_dsm_fetches_by_service(dsm->protocol) &&
-        dsm->options.values[QUOIT_DSM_HOME] % 3 == QUOIT_DSM_HOME_FIRST) {
-        quoit_dsm_home_learn(dsm, page, quoit_dsm_service_resolve(dsm, page, directory));
-        return dsm->home_of[page];
-    }
-    int choice = dsm->me;
     uint64_t count = (uint64_t)dsm->pe_count;
     if (dsm->options.values[QUOIT_DSM_HOME] == QUOIT_DSM_HOME_CYCLIC)
-        choice = (int)(page % count);
-    else if (dsm->options.values[QUOIT_DSM_HOME] == QUOIT_DSM_HOME_BLOCK)
-        choice = (int)(page / 64 % count);
-    uint64_t word = 0;
+        return (int)(page % count);
+    if (dsm->options.values[QUOIT_DSM_HOME] == QUOIT_DSM_HOME_BLOCK)
+        return (int)(page / 64 % count);
+    return dsm->me;
+}
+
+/* The rule's choice becomes the home unless another PE was first: one compare-and-swap at the directory, which returns
+ * the home that won. */
+static uint64_t appoint(struct quoit_dsm *dsm, uint64_t page, int directory)
+{
+    int choice = rule_of(dsm, page);
+    uint64_t word = 0, mark = choice == dsm->me ? 0 : QUOIT_DSM_UNTAKEN;
     while (quoit_dsm_home_in(word) == QUOIT_DSM_NO_HOME) { /* again if the block has a kind of its own */
-        uint64_t expected = word, chosen = word + (uint64_t)choice + 1;
+        uint64_t expected = word, chosen = (word + (uint64_t)choice + 1) | mark;
         word = quoit_dsm_compare_swap(dsm, &dsm->homes[page], expected, chosen, directory);
         if (word == expected)
             word = chosen;
     }
     dsm->stats.lost_swaps += quoit_dsm_home_in(word) != choice;
-    quoit_dsm_home_learn(dsm, page, word);
-    return dsm->home_of[page];
+    return word;
+}
+
+/* This PE may become the home, which others may then write to. */
+int quoit_dsm_home_of(struct quoit_dsm *dsm, uint64_t page)
+{
+    if (quoit_dsm_home_known(dsm, page) != QUOIT_DSM_NO_HOME)
+        return quoit_dsm_home_known(dsm, page);
+    int directory = quoit_dsm_directory_of(dsm, page);
+    bool is_by_service =
+        quoit_dsm_fetches_by_service(dsm->protocol) && dsm->options.values[QUOIT_DSM_HOME] % 3 == QUOIT_DSM_HOME_FIRST;
+    if (is_by_service || rule_of(dsm, page) == dsm->me)
+        quoit_dsm_take(dsm, page, 1, dsm->me);
+    uint64_t word = is_by_service ? quoit_dsm_service_resolve(dsm, page, directory) : appoint(dsm, page, directory);
+    quoit_dsm_homes_learn(dsm, page, &word, 1);
+    return quoit_dsm_home_known(dsm, page);
 }
 
 /* Learns the homes of the pages after one whose home another PE has: the directory keeps 64 of them together. */
@@ -77,24 +89,21 @@ static void learn_homes(struct quoit_dsm *dsm, uint64_t page, uint64_t count)
     uint64_t words[64], end = page / 64 * 64 + 64, known_end = page;
     if (end > page + count)
         end = page + count;
-    while (known_end < end && dsm->home_of[known_end] != QUOIT_DSM_NO_HOME)
+    while (known_end < end && quoit_dsm_home_known(dsm, known_end) != QUOIT_DSM_NO_HOME)
         known_end++;
     if (known_end == end)
         return;
     int directory = quoit_dsm_directory_of(dsm, page);
     if (directory != dsm->me)
         quoit_dsm_get(dsm, words, &dsm->homes[page], (end - page) * sizeof words[0], directory);
-    for (uint64_t i = 0; i < end - page; i++) {
-        if (directory == dsm->me)
-            words[i] = __atomic_load_n(&dsm->homes[page + i], __ATOMIC_ACQUIRE);
-        if (quoit_dsm_home_in(words[i]) != QUOIT_DSM_NO_HOME && dsm->home_of[page + i] == QUOIT_DSM_NO_HOME)
-            quoit_dsm_home_learn(dsm, page + i, words[i]);
-    }
+    for (uint64_t i = 0; i < end - page && directory == dsm->me; i++)
+        words[i] = __atomic_load_n(&dsm->homes[page + i], __ATOMIC_ACQUIRE);
+    quoit_dsm_homes_learn(dsm, page, words, end - page);
 }
 
 static bool is_home(const struct quoit_dsm *dsm, uint64_t page)
 {
-    return dsm->home_of[page] == dsm->me && !dsm->races;
+    return quoit_dsm_home_known(dsm, page) == dsm->me && !dsm->races;
 }
 
 /* Versions */
@@ -182,7 +191,7 @@ static void fetch_by_service(struct quoit_dsm *dsm, uint64_t page)
         dsm->stats.version_retries += is_here;
         if (is_here)
             quoit_dsm_relax();
-        quoit_dsm_service_fetch(dsm, page, dsm->home_of[page]);
+        quoit_dsm_service_fetch(dsm, page, quoit_dsm_home_known(dsm, page));
         is_here = true;
     }
 }
@@ -196,7 +205,7 @@ struct fetch {
 /* Waits for the versions of the pages first. While they are coming nobody may read them. */
 static struct fetch begin_fetch(struct quoit_dsm *dsm, uint64_t page, uint64_t count)
 {
-    int home = dsm->home_of[page];
+    int home = quoit_dsm_home_known(dsm, page);
     char *frame = quoit_dsm_frame(dsm, page);
     size_t bytes = count << dsm->page_shift;
     struct fetch fetch = {.begun = quoit_dsm_trace_begin("dsm fetch", bytes, home)};
@@ -228,6 +237,7 @@ static void end_fetch(struct quoit_dsm *dsm, const struct fetch *fetch)
 
 static void make_twin(struct quoit_dsm *dsm, uint64_t page, uint64_t count)
 {
+    quoit_dsm_take_twins(dsm, page, count);
     for (uint64_t i = 0; i < count; i++) {
         if (!dsm->has_twin[page + i])
             memcpy(quoit_dsm_twin(dsm, page + i), quoit_dsm_frame(dsm, page + i), dsm->page_bytes);
@@ -245,7 +255,8 @@ static uint64_t span_of(struct quoit_dsm *dsm, uint64_t page, uint64_t count_max
     if (count_max > to_end)
         count_max = to_end;
     while (count < count_max && dsm->states[page + count] == QUOIT_DSM_INVALID &&
-           dsm->home_of[page + count] == dsm->home_of[page] && dsm->kind_of[page + count] == dsm->kind_of[page])
+           quoit_dsm_home_known(dsm, page + count) == quoit_dsm_home_known(dsm, page) &&
+           dsm->kind_of[page + count] == dsm->kind_of[page])
         count++;
     return count;
 }
@@ -384,6 +395,7 @@ static void open_page(struct quoit_dsm *dsm, uint64_t page, bool is_write, uint6
             dsm->stats.prefetched_pages += count - 1;
         dsm->opened_page = page;
         dsm->opened_count = count;
+        quoit_dsm_take(dsm, page, count, dsm->me);
         open_invalid(dsm, page, count, is_write);
         return;
     }
@@ -466,7 +478,7 @@ static bool send_piece(struct quoit_dsm *dsm, uint64_t page, size_t offset, size
 {
     uint64_t masks[DIFF_BYTES / 64];
     char *frame = quoit_dsm_frame(dsm, page) + offset, *twin = quoit_dsm_twin(dsm, page) + offset;
-    int home = dsm->home_of[page];
+    int home = quoit_dsm_home_known(dsm, page);
     char *there = dsm->peers[home].masters;
     bool is_by_service = quoit_dsm_diffs_by_service(quoit_dsm_protocol_of(dsm, page));
     if (there && !is_by_service && !dsm->races && dsm->options.values[QUOIT_DSM_BREAK] != QUOIT_DSM_BREAK_RUN) {
@@ -493,7 +505,7 @@ static bool send_piece(struct quoit_dsm *dsm, uint64_t page, size_t offset, size
 static bool send_diff(struct quoit_dsm *dsm, uint64_t page)
 {
     uint64_t bytes_before = dsm->stats.diff_bytes;
-    uint64_t begun = quoit_dsm_trace_begin("dsm diff", dsm->page_bytes, dsm->home_of[page]);
+    uint64_t begun = quoit_dsm_trace_begin("dsm diff", dsm->page_bytes, quoit_dsm_home_known(dsm, page));
     bool is_changed = false;
     size_t piece = dsm->page_bytes < DIFF_BYTES ? dsm->page_bytes : DIFF_BYTES;
     for (size_t offset = 0; offset < dsm->page_bytes; offset += piece)
@@ -510,13 +522,13 @@ static void send_versions(struct quoit_dsm *dsm, const uint32_t *pages, uint64_t
 {
     bool is_put = dsm->races != NULL; /* whose runs are puts in any case */
     for (uint64_t i = 0; i < count; i++)
-        is_put = is_put || (!is_home(dsm, pages[i]) && !dsm->peers[dsm->home_of[pages[i]]].masters &&
+        is_put = is_put || (!is_home(dsm, pages[i]) && !dsm->peers[quoit_dsm_home_known(dsm, pages[i])].masters &&
                             !quoit_dsm_diffs_by_service(quoit_dsm_protocol_of(dsm, pages[i])));
     if (is_put)
         quoit_dsm_fence(dsm);
     for (uint64_t i = 0; i < count; i++) {
         uint64_t page = pages[i];
-        int home = dsm->home_of[page];
+        int home = quoit_dsm_home_known(dsm, page);
         uint64_t version = quoit_dsm_notice_add(dsm, &interval->position, interval->start, page);
         if (home == dsm->me)
             __atomic_store_n(version_at(dsm, page, dsm->me), version, __ATOMIC_RELEASE);
@@ -638,7 +650,7 @@ static void give_up(struct quoit_dsm *dsm, uint64_t page, const struct quoit_dsm
 /* Whether acquires update or drop a copy as the program uses it: where an update is no more than a copy in memory. */
 static bool is_adaptive(const struct quoit_dsm *dsm, uint64_t page)
 {
-    int home = dsm->home_of[page];
+    int home = quoit_dsm_home_known(dsm, page);
     return quoit_dsm_copies_of(dsm, page) == QUOIT_DSM_COPIES_AUTO && !dsm->races && home != QUOIT_DSM_NO_HOME &&
            home != dsm->me && dsm->peers[home].masters &&
            !quoit_dsm_fetches_by_service(quoit_dsm_protocol_of(dsm, page));
@@ -744,7 +756,7 @@ void quoit_dsm_drop_all(struct quoit_dsm *dsm)
  * would put a whole page over the copy. */
 static void bring_up_to_date(struct quoit_dsm *dsm, uint64_t page)
 {
-    int home = dsm->home_of[page];
+    int home = quoit_dsm_home_known(dsm, page);
     char *frame = quoit_dsm_frame(dsm, page), *twin = dsm->has_twin[page] ? quoit_dsm_twin(dsm, page) : frame;
     const char *there = dsm->peers[home].masters;
     char piece[DIFF_BYTES];

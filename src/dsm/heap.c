@@ -172,8 +172,8 @@ void *dsm_aligned_alloc(size_t alignment, size_t bytes)
     return allocate(dsm, bytes, alignment < 64 ? 64 : alignment, DSM_DEFAULT, 0, &is_new);
 }
 
-/* No PE has touched the pages of a new block, so their homes are written directly, 64 words of a directory at once.
- * Pages that have only a kind of their own get no home yet. */
+/* No PE has touched the pages of a new block, so their homes are written directly, 64 words of a directory at once,
+ * with the mark that their memory is not taken there. Pages that have only a kind of their own get no home yet. */
 static void place(struct quoit_dsm *dsm, char *block, uint64_t bytes, enum dsm_placement placement, int pe,
                   uint8_t kind)
 {
@@ -185,9 +185,7 @@ static void place(struct quoit_dsm *dsm, char *block, uint64_t bytes, enum dsm_p
             int home = placement == DSM_DEFAULT ? QUOIT_DSM_NO_HOME : pe;
             if (placement == DSM_BLOCK || placement == DSM_CYCLIC)
                 home = (int)(placement == DSM_BLOCK ? i / share : i % count);
-            words[n] = quoit_dsm_home_word(home, kind);
-            quoit_dsm_home_learn(dsm, page + n, words[n]);
-            n++;
+            words[n++] = quoit_dsm_home_word(home, kind) | (home == QUOIT_DSM_NO_HOME ? 0 : QUOIT_DSM_UNTAKEN);
             i++;
         } while (i < pages && (page + n) % 64 != 0 && (page + n) % dsm->chunk_pages != 0);
         quoit_dsm_put(dsm, &dsm->homes[first], words, n * sizeof words[0], quoit_dsm_directory_of(dsm, first));

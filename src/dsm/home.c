@@ -6,8 +6,34 @@
 #include "dsm/coherence.h"
 #include "dsm/exclusive.h"
 #include "dsm/net.h"
+#include "dsm/space.h"
 
 #define SEVERAL (-1)
+
+/* Several PEs may take the same memory at the same time. Only then is the mark removed, so who does not find it need
+ * not. */
+static void take_at_home(struct quoit_dsm *dsm, uint64_t page, uint64_t count, int home)
+{
+    quoit_dsm_take(dsm, page, count, home);
+    for (uint64_t at = page; at < page + count; at++)
+        quoit_dsm_and(dsm, &dsm->homes[at], ~QUOIT_DSM_UNTAKEN, quoit_dsm_directory_of(dsm, at));
+}
+
+void quoit_dsm_homes_learn(struct quoit_dsm *dsm, uint64_t page, const uint64_t *words, uint64_t count)
+{
+    for (uint64_t i = 0, end; i < count; i = end) {
+        end = i + 1;
+        if (quoit_dsm_home_in(words[i]) == QUOIT_DSM_NO_HOME ||
+            quoit_dsm_home_known(dsm, page + i) != QUOIT_DSM_NO_HOME)
+            continue;
+        while (end < count && words[end] == words[i] && quoit_dsm_home_known(dsm, page + end) == QUOIT_DSM_NO_HOME)
+            end++;
+        if (words[i] & QUOIT_DSM_UNTAKEN)
+            take_at_home(dsm, page + i, end - i, quoit_dsm_home_in(words[i]));
+        for (uint64_t at = i; at < end; at++)
+            quoit_dsm_home_learn(dsm, page + at, words[at]);
+    }
+}
 
 void quoit_dsm_written(struct quoit_dsm *dsm, uint64_t page, int writer)
 {
@@ -31,6 +57,7 @@ void quoit_dsm_home_move(struct quoit_dsm *dsm, uint64_t page, int from, int to)
         quoit_dsm_exclusive_mark(dsm, page); /* there may be copies */
         if (dsm->states[page] != QUOIT_DSM_INVALID)
             quoit_dsm_drop(dsm, page);
+        quoit_dsm_take(dsm, page, 1, dsm->me);
         char *master = quoit_dsm_master(dsm, page);
         quoit_dsm_get(dsm, master, master, dsm->page_bytes, from);
         quoit_dsm_set(dsm, &dsm->homes[page], quoit_dsm_home_word(to, dsm->kind_of[page]),
@@ -39,16 +66,18 @@ void quoit_dsm_home_move(struct quoit_dsm *dsm, uint64_t page, int from, int to)
     } else if (from == dsm->me && dsm->states[page] != QUOIT_DSM_INVALID) {
         quoit_dsm_drop(dsm, page);
     }
-    dsm->home_of[page] = (int16_t)to;
+    quoit_dsm_home_set(dsm, page, to);
     dsm->need_of[page] = dsm->epoch - 1; /* all its diffs are in the content, but their versions do not move */
 }
 
 /* The home of a page, read from its directory if this PE does not know it. */
 static int home_now(struct quoit_dsm *dsm, uint64_t page)
 {
-    if (dsm->home_of[page] == QUOIT_DSM_NO_HOME)
-        quoit_dsm_home_learn(dsm, page, quoit_dsm_fetch(dsm, &dsm->homes[page], quoit_dsm_directory_of(dsm, page)));
-    return dsm->home_of[page];
+    if (quoit_dsm_home_known(dsm, page) == QUOIT_DSM_NO_HOME) {
+        uint64_t word = quoit_dsm_fetch(dsm, &dsm->homes[page], quoit_dsm_directory_of(dsm, page));
+        quoit_dsm_homes_learn(dsm, page, &word, 1);
+    }
+    return quoit_dsm_home_known(dsm, page);
 }
 
 /* A PE that wrote more notices than its log holds has overwritten some that others had not seen. Then no page moves. */

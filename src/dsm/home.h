@@ -13,6 +13,9 @@
  * dsm_word << 5. */
 #define QUOIT_DSM_KIND_SHIFT 16
 
+/* In the word of a page: its home was appointed without having used it, and its memory there was not taken yet. */
+#define QUOIT_DSM_UNTAKEN (1ull << 32)
+
 static inline uint8_t quoit_dsm_kind(uint64_t protocol, uint64_t copies, uint64_t word)
 {
     return (uint8_t)(protocol | copies << 3 | word << 5);
@@ -31,7 +34,7 @@ static inline int quoit_dsm_home_in(uint64_t word)
 
 static inline void quoit_dsm_home_learn(struct quoit_dsm *dsm, uint64_t page, uint64_t word)
 {
-    dsm->home_of[page] = (int16_t)quoit_dsm_home_in(word);
+    quoit_dsm_home_set(dsm, page, quoit_dsm_home_in(word));
     dsm->kind_of[page] = (uint8_t)(word >> QUOIT_DSM_KIND_SHIFT);
 }
 
@@ -65,6 +68,10 @@ static inline unsigned quoit_dsm_word_of(const struct quoit_dsm *dsm, uint64_t p
     unsigned own = dsm->kind_of[page] >> 5;
     return bytes[own != 0 ? own - 1 : dsm->options.values[QUOIT_DSM_WORD]];
 }
+
+/* Takes over the homes of consecutive pages, as their directory has them, that this PE does not know, and takes the
+ * memory of pages there where nobody has yet: from then on this PE may use it. */
+void quoit_dsm_homes_learn(struct quoit_dsm *dsm, uint64_t page, const uint64_t *words, uint64_t count);
 
 /* A page was written in this epoch, here or, as a notice says, by another PE. */
 void quoit_dsm_written(struct quoit_dsm *dsm, uint64_t page, int writer);

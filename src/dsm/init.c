@@ -20,12 +20,16 @@
 #include "dsm/detect.h"
 #include "dsm/globals.h"
 #include "dsm/home.h"
+#include "dsm/memory.h"
 #include "dsm/net.h"
 #include "dsm/races.h"
 #include "dsm/service.h"
 #include "dsm/space.h"
 #include "dsm/stats.h"
 #include "dsm/sync.h"
+
+#define MEMORY_MOST      (1ull << 40)
+#define MEMORY_ELSEWHERE (256ull << 20) /* of a library that does not give the size of its heap */
 
 struct quoit_dsm *quoit_dsm;
 
@@ -200,55 +204,54 @@ static void take_signals(struct quoit_dsm *dsm)
 
 /* Memory */
 
-static void *symmetric(size_t count, size_t bytes, const char *what)
-{
-    void *block = shmem_calloc(count, bytes);
-    if (!block)
-        quoit_dsm_wrong("no symmetric memory for %s (%zu KiB on each PE); a larger SHMEM_SYMMETRIC_SIZE or a smaller "
-                        "DSM_MEMORY helps",
-                        what, count * bytes >> 10);
-    return block;
-}
-
 /* Private memory that costs nothing until it is touched, and is zero. */
 static void *sparse(struct quoit_dsm *dsm, size_t bytes)
 {
     quoit_assert(dsm->table_count < QUOIT_DSM_TABLE_ROOM);
     void *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (block == MAP_FAILED)
-        quoit_dsm_wrong("no %zu MiB of address space for the library's tables: %s", bytes >> 20, strerror(errno));
+        quoit_dsm_wrong("no %zu MiB of address space for the library's tables: %s; a smaller DSM_MEMORY helps",
+                        bytes >> 20, strerror(errno));
     dsm->tables[dsm->table_count++] = (struct quoit_dsm_table){block, bytes};
     return block;
 }
 
-/* Returns the memory to the kernel, so that only pages in use occupy any; if the kernel cannot, it is zeroed. */
-static void clear(char *block, size_t bytes)
+/* The next part of a block, in whole pages. */
+static void *part(char *block, size_t *end, size_t count, size_t bytes)
 {
-    if (madvise(block, bytes, MADV_REMOVE) != 0)
-        memset(block, 0, bytes);
+    void *start = (void *)((uintptr_t)block + *end);
+    *end += (count * bytes + QUOIT_DSM_MEMORY_PAGE - 1) / QUOIT_DSM_MEMORY_PAGE * QUOIT_DSM_MEMORY_PAGE;
+    return start;
+}
+
+/* Lays out all symmetric memory of this file in one block; returns its bytes. */
+static size_t lay_out(struct quoit_dsm *dsm, char *block)
+{
+    size_t end = 0, pes = (size_t)dsm->pe_count;
+    dsm->frames = part(block, &end, dsm->slot_count, dsm->chunk_bytes);
+    dsm->masters = dsm->frames;
+    if (dsm->options.values[QUOIT_DSM_RACES])
+        dsm->masters = part(block, &end, dsm->slot_count, dsm->chunk_bytes);
+    dsm->version = part(block, &end, dsm->page_count * pes, sizeof *dsm->version);
+    dsm->homes = part(block, &end, dsm->page_count, sizeof *dsm->homes);
+    dsm->marks = part(block, &end, dsm->page_count / QUOIT_DSM_MARK_PAGES + 1, sizeof *dsm->marks);
+    dsm->chunks = part(block, &end, dsm->chunk_count / pes + 1, sizeof *dsm->chunks);
+    dsm->log = part(block, &end, dsm->options.values[QUOIT_DSM_LOG], sizeof *dsm->log);
+    dsm->known = part(block, &end, pes, sizeof *dsm->known);
+    dsm->heads = part(block, &end, 2 * pes, sizeof *dsm->heads);
+    dsm->words = part(block, &end, QUOIT_DSM_WORD_COUNT, sizeof *dsm->words);
+    return end;
 }
 
 static void take_symmetric(struct quoit_dsm *dsm)
 {
-    size_t pes = (size_t)dsm->pe_count;
-    dsm->frames = shmem_align(4096, dsm->slot_count << dsm->chunk_shift);
-    if (!dsm->frames)
-        quoit_dsm_wrong(
-            "no symmetric memory for the %llu MiB of DSM_MEMORY; a larger SHMEM_SYMMETRIC_SIZE or a smaller "
-            "DSM_MEMORY helps",
-            (unsigned long long)(dsm->slot_count << dsm->chunk_shift >> 20));
-    clear(dsm->frames, dsm->slot_count << dsm->chunk_shift);
-    dsm->masters = dsm->frames;
-    if (dsm->options.values[QUOIT_DSM_RACES])
-        dsm->masters = symmetric(dsm->slot_count, dsm->chunk_bytes, "the pages of homes, apart with DSM_RACES");
-    dsm->version = symmetric(dsm->page_count * pes, sizeof(uint64_t), "the versions of pages");
-    dsm->homes = symmetric(dsm->page_count, sizeof(uint64_t), "the homes of pages");
-    dsm->marks = symmetric(dsm->page_count / QUOIT_DSM_MARK_PAGES + 1, sizeof(uint64_t), "the marks of pages");
-    dsm->chunks = symmetric(dsm->chunk_count / pes + 1, sizeof(uint64_t), "the chunks of DSM_SPACE");
-    dsm->log = symmetric(dsm->options.values[QUOIT_DSM_LOG], sizeof(uint64_t), "the log of notices");
-    dsm->known = symmetric(pes, sizeof(uint64_t), "positions");
-    dsm->heads = symmetric(2 * pes, sizeof(uint64_t), "positions");
-    dsm->words = symmetric(QUOIT_DSM_WORD_COUNT, sizeof(uint64_t), "words");
+    size_t bytes = lay_out(dsm, NULL);
+    char *block = quoit_dsm_memory_reserve(bytes);
+    if (!block)
+        quoit_dsm_wrong("no symmetric memory for the %llu MiB of DSM_MEMORY, with tables %zu MiB on each PE; a larger "
+                        "SHMEM_SYMMETRIC_SIZE or a smaller DSM_MEMORY helps",
+                        (unsigned long long)(dsm->slot_count << dsm->chunk_shift >> 20), bytes >> 20);
+    lay_out(dsm, block);
 }
 
 static void take_private(struct quoit_dsm *dsm)
@@ -256,6 +259,9 @@ static void take_private(struct quoit_dsm *dsm)
     uint64_t pages = dsm->page_count;
     dsm->slot_of_chunk = sparse(dsm, dsm->chunk_count * sizeof *dsm->slot_of_chunk);
     dsm->chunk_of_slot = sparse(dsm, dsm->slot_count * sizeof *dsm->chunk_of_slot);
+    dsm->is_taken = sparse(dsm, pages);
+    dsm->has_rows = sparse(dsm, dsm->slot_count);
+    dsm->has_room = sparse(dsm, pages);
     dsm->mapped = sparse(dsm, dsm->slot_count * sizeof *dsm->mapped);
     dsm->states = sparse(dsm, pages);
     dsm->open_in = sparse(dsm, dsm->slot_count * sizeof *dsm->open_in);
@@ -266,11 +272,10 @@ static void take_private(struct quoit_dsm *dsm)
     dsm->has_twin = sparse(dsm, pages);
     dsm->was_used = sparse(dsm, pages);
     dsm->habits = sparse(dsm, pages * sizeof *dsm->habits);
-    dsm->home_of = sparse(dsm, pages * sizeof *dsm->home_of);
+    dsm->known_homes = sparse(dsm, pages * sizeof *dsm->known_homes);
     dsm->kind_of = sparse(dsm, pages);
     dsm->stale = sparse(dsm, pages * sizeof *dsm->stale);
     dsm->is_stale = sparse(dsm, pages);
-    memset(dsm->home_of, 0xff, pages * sizeof *dsm->home_of);
     dsm->twins = sparse(dsm, pages << dsm->page_shift);
     dsm->needs = sparse(dsm, pages * (uint64_t)dsm->pe_count * sizeof *dsm->needs);
     dsm->need_of = sparse(dsm, pages * sizeof *dsm->need_of);
@@ -327,6 +332,15 @@ static void finalize_at_exit(int status, void *pid)
 
 /* Starting */
 
+/* Half of the heap, with what each page needs in tables. */
+static uint64_t default_memory(const struct quoit_dsm *dsm)
+{
+    uint64_t limit = quoit_dsm_memory_limit(), masters = dsm->options.values[QUOIT_DSM_RACES] ? 1 : 0;
+    uint64_t tables = (uint64_t)dsm->pe_count * sizeof *dsm->version + sizeof *dsm->homes + sizeof *dsm->marks;
+    uint64_t pages = limit / 2 / (dsm->page_bytes * (1 + masters) + tables), most = MEMORY_MOST / dsm->page_bytes;
+    return limit == 0 ? MEMORY_ELSEWHERE : (pages < most ? pages : most) * dsm->page_bytes;
+}
+
 static void choose_sizes(struct quoit_dsm *dsm)
 {
     const uint64_t *values = dsm->options.values;
@@ -335,7 +349,8 @@ static void choose_sizes(struct quoit_dsm *dsm)
     dsm->chunk_bytes = dsm->page_bytes > QUOIT_DSM_CHUNK_BYTES_LEAST ? dsm->page_bytes : QUOIT_DSM_CHUNK_BYTES_LEAST;
     dsm->chunk_shift = (uint32_t)__builtin_ctzll(dsm->chunk_bytes);
     dsm->chunk_pages = dsm->chunk_bytes >> dsm->page_shift;
-    dsm->slot_count = (values[QUOIT_DSM_MEMORY] + dsm->chunk_bytes - 1) >> dsm->chunk_shift;
+    uint64_t memory = values[QUOIT_DSM_MEMORY] ? values[QUOIT_DSM_MEMORY] : default_memory(dsm);
+    dsm->slot_count = (memory + dsm->chunk_bytes - 1) >> dsm->chunk_shift;
     dsm->page_count = dsm->slot_count * dsm->chunk_pages;
     dsm->chunk_count = values[QUOIT_DSM_SPACE] >> dsm->chunk_shift;
     dsm->space_bytes = dsm->chunk_count << dsm->chunk_shift;
@@ -372,7 +387,9 @@ static void choose_protocol(struct quoit_dsm *dsm)
 
 static void compare_options(struct quoit_dsm *dsm)
 {
-    uint64_t *mine = symmetric(QUOIT_DSM_OPTION_COUNT, sizeof *mine, "options"), theirs[QUOIT_DSM_OPTION_COUNT];
+    uint64_t theirs[QUOIT_DSM_OPTION_COUNT], *mine = shmem_malloc(sizeof theirs);
+    if (!mine)
+        quoit_dsm_wrong("no symmetric memory for %zu bytes; a larger SHMEM_SYMMETRIC_SIZE helps", sizeof theirs);
     memcpy(mine, dsm->options.values, sizeof theirs);
     shmem_barrier_all();
     shmem_getmem(theirs, mine, sizeof theirs, 0);
@@ -453,17 +470,7 @@ static void give_back(struct quoit_dsm *dsm)
     quoit_dsm_space_release(dsm);
     quoit_dsm_globals_restore(dsm);
     quoit_dsm_checkpoint_forget(dsm);
-    shmem_free(dsm->words);
-    shmem_free(dsm->heads);
-    shmem_free(dsm->known);
-    shmem_free(dsm->log);
-    shmem_free(dsm->chunks);
-    shmem_free(dsm->marks);
-    shmem_free(dsm->homes);
-    shmem_free(dsm->version);
-    if (dsm->masters != dsm->frames)
-        shmem_free(dsm->masters);
-    shmem_free(dsm->frames);
+    shmem_free(dsm->frames); /* the block begins with them */
     while (dsm->table_count > 0) {
         struct quoit_dsm_table table = dsm->tables[--dsm->table_count];
         munmap(table.start, table.bytes);

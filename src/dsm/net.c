@@ -135,6 +135,12 @@ void quoit_dsm_or(struct quoit_dsm *dsm, uint64_t *word, uint64_t bits, int pe)
     shmem_ulong_atomic_or(word, bits, pe);
 }
 
+void quoit_dsm_and(struct quoit_dsm *dsm, uint64_t *word, uint64_t bits, int pe)
+{
+    quoit_dsm_pause(dsm);
+    shmem_ulong_atomic_and(word, bits, pe);
+}
+
 uint64_t quoit_dsm_wait_least(struct quoit_dsm *dsm, uint64_t *word, uint64_t least)
 {
     quoit_dsm_pause(dsm);

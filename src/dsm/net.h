@@ -33,6 +33,7 @@ uint64_t quoit_dsm_compare_swap(struct quoit_dsm *dsm, uint64_t *word, uint64_t 
 /* Non-blocking: complete after the next settle, and ordered before what follows a fence. */
 void quoit_dsm_increment(struct quoit_dsm *dsm, uint64_t *word, int pe);
 void quoit_dsm_or(struct quoit_dsm *dsm, uint64_t *word, uint64_t bits, int pe);
+void quoit_dsm_and(struct quoit_dsm *dsm, uint64_t *word, uint64_t bits, int pe);
 uint64_t quoit_dsm_add(struct quoit_dsm *dsm, uint64_t *word, uint64_t value, int pe);
 /* Sleep until a word of this PE is at least, or differs from, a value; return the word. */
 uint64_t quoit_dsm_wait_least(struct quoit_dsm *dsm, uint64_t *word, uint64_t least);

@@ -26,8 +26,9 @@
     X(HOME, "DSM_HOME", 0, 0, 3, "first cyclic block migrate",                                                         \
       "where a page without a placement lives: first touch, page number modulo PEs, runs of pages, or first touch "    \
       "and then with its only writer")                                                                                 \
-    X(MEMORY, "DSM_MEMORY", 256ull << 20, 4ull << 20, 1ull << 40, NULL,                                                \
-      "shared memory that can be in use at once, taken from the symmetric heap of each PE")                            \
+    X(MEMORY, "DSM_MEMORY", 0, 0, 1ull << 40, NULL,                                                                    \
+      "shared memory that can be in use at once, reserved in the symmetric heap of each PE and taken where pages are " \
+      "used; 0: half of that heap, or 256M if another library does not give its size")                                 \
     X(SPACE, "DSM_SPACE", 256ull << 30, 16ull << 20, 1ull << 42, NULL,                                                 \
       "addresses reserved for allocations, which cost memory only where they are touched")                             \
     X(PAGE, "DSM_PAGE", 4096, 4096, 2ull << 20, NULL, "unit of coherence, a power of two")                             \

@@ -81,7 +81,7 @@ void dsm_acquire(const void *address, size_t bytes)
         if (dsm->slot_of_chunk[quoit_dsm_offset_of(dsm, at) >> dsm->chunk_shift] == 0)
             continue;
         uint64_t page = quoit_dsm_space_page(dsm, at);
-        if (dsm->home_of[page] != dsm->me || dsm->races)
+        if (quoit_dsm_home_known(dsm, page) != dsm->me || dsm->races)
             quoit_dsm_drop(dsm, page);
     }
     quoit_dsm_unlock(dsm);

@@ -12,6 +12,7 @@
 #include "dsm/home.h"
 #include "dsm/net.h"
 #include "dsm/order.h"
+#include "dsm/space.h"
 
 #define BUFFERS       4
 #define PAYLOAD_BYTES (4096 + 4096 / 64 * 8)
@@ -134,13 +135,13 @@ void quoit_dsm_service_diff(struct quoit_dsm *dsm, uint64_t page, size_t offset,
         out->payload[at - 1] = 0;
     dsm->stats.diff_runs += count;
     dsm->stats.diff_bytes += at - mask_bytes;
-    send_buffer(dsm, dsm->home_of[page], at);
+    send_buffer(dsm, quoit_dsm_home_known(dsm, page), at);
 }
 
 void quoit_dsm_service_version(struct quoit_dsm *dsm, uint64_t page, uint64_t version)
 {
     *dsm->service->outgoing = (struct buffer){.page = page, .version = version};
-    send_buffer(dsm, dsm->home_of[page], 0);
+    send_buffer(dsm, quoit_dsm_home_known(dsm, page), 0);
 }
 
 void quoit_dsm_service_settle(struct quoit_dsm *dsm)
@@ -157,6 +158,7 @@ static void answer(struct quoit_dsm *dsm, int requester, const struct request *r
     if (quoit_dsm_home_in(word) == dsm->me) {
         const uint64_t *row = &dsm->version[request->page * (uint64_t)dsm->pe_count];
         quoit_dsm_exclusive_mark(dsm, request->page);
+        quoit_dsm_take(dsm, request->page, 1, dsm->me); /* the home may have been appointed, without having used it */
         for (int pe = 0; pe < dsm->pe_count; pe++)
             service->outgoing_versions[pe] = __atomic_load_n(&row[pe], __ATOMIC_ACQUIRE);
         quoit_dsm_put(dsm, service->versions, service->outgoing_versions, (size_t)dsm->pe_count * sizeof *row,

@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "dsm/detect.h"
+#include "dsm/memory.h"
 #include "dsm/net.h"
 
 #ifdef __SANITIZE_THREAD__ /* keeps its own tables everywhere else */
@@ -94,6 +95,64 @@ static int32_t resolve_slot(struct quoit_dsm *dsm, uint64_t chunk)
     return (int32_t)found - 1;
 }
 
+static void take_part(void *start, uint64_t bytes, int pe)
+{
+    int error = quoit_dsm_memory_take(start, bytes, pe);
+    if (error == ENOMEM)
+        quoit_dsm_wrong("PE %d has no memory for %llu KiB more of shared pages: less than 64 MiB would remain of its "
+                        "machine, or of its control group; a larger limit (memory.max), or homes of pages on more "
+                        "hosts, helps",
+                        pe, (unsigned long long)(bytes + 1023) >> 10);
+    if (error)
+        quoit_dsm_wrong("PE %d cannot take memory for shared pages: %s", pe, strerror(error));
+}
+
+static void take_versions(struct quoit_dsm *dsm, uint64_t page, uint64_t count, int pe)
+{
+    uint64_t row_bytes = (uint64_t)dsm->pe_count * sizeof *dsm->version;
+    take_part(&dsm->version[page * (uint64_t)dsm->pe_count], count * row_bytes, pe);
+}
+
+/* Of this PE's versions those of whole slots: a release may be about any page of them. */
+static void take_own_versions(struct quoit_dsm *dsm, uint64_t page, uint64_t count)
+{
+    for (uint64_t slot = page / dsm->chunk_pages; slot <= (page + count - 1) / dsm->chunk_pages; slot++) {
+        if (__atomic_load_n(&dsm->has_rows[slot], __ATOMIC_RELAXED))
+            continue;
+        take_versions(dsm, slot * dsm->chunk_pages, dsm->chunk_pages, dsm->me);
+        __atomic_store_n(&dsm->has_rows[slot], 1, __ATOMIC_RELAXED);
+    }
+}
+
+void quoit_dsm_take(struct quoit_dsm *dsm, uint64_t page, uint64_t count, int pe)
+{
+    bool is_own = pe == dsm->me, has_masters = dsm->masters != dsm->frames;
+    for (; is_own && count > 0 && __atomic_load_n(&dsm->is_taken[page], __ATOMIC_RELAXED); count--)
+        page++;
+    if (count == 0)
+        return;
+    if (is_own || !has_masters)
+        take_part(quoit_dsm_frame(dsm, page), count << dsm->page_shift, pe);
+    if (has_masters)
+        take_part(quoit_dsm_master(dsm, page), count << dsm->page_shift, pe);
+    if (is_own)
+        take_own_versions(dsm, page, count);
+    else
+        take_versions(dsm, page, count, pe);
+    for (uint64_t i = 0; is_own && i < count; i++)
+        __atomic_store_n(&dsm->is_taken[page + i], 1, __ATOMIC_RELAXED);
+}
+
+void quoit_dsm_take_twins(struct quoit_dsm *dsm, uint64_t page, uint64_t count)
+{
+    for (; count > 0 && dsm->has_room[page]; count--)
+        page++;
+    if (count == 0)
+        return;
+    take_part(quoit_dsm_twin(dsm, page), count << dsm->page_shift, dsm->me);
+    memset(&dsm->has_room[page], true, count);
+}
+
 static void remember(struct quoit_dsm *dsm, uint64_t chunk, int32_t slot)
 {
     dsm->slot_of_chunk[chunk] = slot + 1;
@@ -106,7 +165,7 @@ static void remember(struct quoit_dsm *dsm, uint64_t chunk, int32_t slot)
 
 /* mremap of nothing makes a second mapping of shared memory, whatever file is behind it. It comes to its place without
  * access, so that other threads which touch it fault and wait for the lock. The direct protocol maps the frames of PE 0
- * on every PE. */
+ * on every PE; its pages do not fault one by one, so the kernel takes each when it is touched. */
 static void map_chunk(struct quoit_dsm *dsm, uint64_t chunk, int32_t slot)
 {
     char *at = quoit_dsm_address_of(dsm, chunk << dsm->chunk_shift);

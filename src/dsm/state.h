@@ -159,6 +159,9 @@ struct quoit_dsm {
     uint32_t *mapped;       /* chunks that the program's view has, in order */
     uint64_t mapped_count;
     uint32_t *chunk_of_slot;
+    uint8_t *is_taken;   /* [page] this PE's memory of it was taken; see quoit_dsm_take. A handler sets it too */
+    uint8_t *has_rows;   /* [slot] likewise that of its versions */
+    bool *has_room;      /* [page] likewise that of its twin */
     uint8_t *states;     /* [page] enum quoit_dsm_state; changed by quoit_dsm_page_set */
     uint32_t *open_in;   /* [slot] pages that are open and watched */
     uint8_t *idle_scans; /* [slot] how many scans in a row found no write, or more; of the async detector, see there */
@@ -169,7 +172,7 @@ struct quoit_dsm {
     bool *has_twin;         /* [page] */
     bool *was_used; /* [page] since the copy was fetched an access faulted there, or behind the pages it came with */
     struct quoit_dsm_habit *habits; /* [page] */
-    int16_t *home_of;               /* [page] last known home */
+    uint16_t *known_homes;          /* [page] last known home + 1; 0: none */
     uint8_t *kind_of;               /* [page] learned with the home; see quoit_dsm_kind */
     uint32_t *stale;                /* pages to bring up to date before the acquire ends */
     bool *is_stale;                 /* [page] */
@@ -246,6 +249,17 @@ static inline uint64_t quoit_dsm_chunk_used(const struct quoit_dsm *dsm, uint64_
 {
     uint64_t end = dsm->heap_bytes + dsm->globals_bytes, start = chunk << dsm->chunk_shift;
     return end - start < dsm->chunk_bytes ? end - start : dsm->chunk_bytes;
+}
+
+/* The home of a page as far as this PE knows it, or QUOIT_DSM_NO_HOME. */
+static inline int quoit_dsm_home_known(const struct quoit_dsm *dsm, uint64_t page)
+{
+    return dsm->known_homes[page] - 1;
+}
+
+static inline void quoit_dsm_home_set(struct quoit_dsm *dsm, uint64_t page, int home)
+{
+    dsm->known_homes[page] = (uint16_t)(home + 1);
 }
 
 static inline void quoit_dsm_page_set(struct quoit_dsm *dsm, uint64_t page, enum quoit_dsm_state state)

@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "dsm/coherence.h"
+#include "dsm/memory.h"
 #include "dsm/net.h"
 #include "dsm/stats.h"
 
@@ -75,8 +76,8 @@ static uint64_t hash_of(uint64_t address)
 void quoit_dsm_syncs_start(struct quoit_dsm *dsm)
 {
     struct quoit_dsm_syncs *syncs = calloc(1, sizeof *syncs);
-    syncs->rows = shmem_calloc(dsm->options.values[QUOIT_DSM_SYNCS], sizeof(struct row));
-    syncs->nodes = shmem_calloc(NODE_COUNT, sizeof(struct node));
+    syncs->rows = quoit_dsm_memory_reserve(dsm->options.values[QUOIT_DSM_SYNCS] * sizeof(struct row));
+    syncs->nodes = quoit_dsm_memory_reserve(NODE_COUNT * sizeof(struct node));
     if (!syncs->rows || !syncs->nodes)
         quoit_dsm_wrong("no symmetric memory for %llu synchronisation objects (DSM_SYNCS); a larger "
                         "SHMEM_SYMMETRIC_SIZE helps",
