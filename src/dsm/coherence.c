@@ -555,14 +555,13 @@ static struct interval begin_interval(const struct quoit_dsm *dsm)
     return (struct interval){dsm->known[dsm->me], dsm->known[dsm->me]};
 }
 
-/* Publishes the notices: a PE that reads known[me] from now on finds them in the log. */
 static void end_interval(struct quoit_dsm *dsm, struct interval interval)
 {
     if (dsm->options.values[QUOIT_DSM_BREAK] == QUOIT_DSM_BREAK_NOTICE && interval.position > interval.start)
         interval.position--;
     if (dsm->races)
         quoit_dsm_races_end(dsm, interval.position);
-    __atomic_store_n(&dsm->known[dsm->me], interval.position, __ATOMIC_RELEASE);
+    quoit_dsm_notice_publish(dsm, interval.position);
 }
 
 /* Makes diffs of the dirty pages; the changed ones are gathered at the front of dsm->dirty. */
@@ -789,35 +788,43 @@ static void bring_all_up_to_date(struct quoit_dsm *dsm)
     quoit_dsm_span_end(dsm, QUOIT_DSM_FETCHING, timer);
 }
 
-static void read_known(struct quoit_dsm *dsm, int pe, uint64_t *known)
+/* Applies the notices up to `to`, which come from `pe`. */
+static void acquire(struct quoit_dsm *dsm, int pe, const uint64_t *to, struct quoit_dsm_records records)
 {
-    const uint64_t *there = dsm->peers[pe].known;
-    if (!there) {
-        quoit_dsm_get(dsm, known, dsm->known, (size_t)dsm->pe_count * sizeof *known, pe);
-        return;
-    }
-    for (int i = 0; i < dsm->pe_count; i++)
-        known[i] = __atomic_load_n(&there[i], __ATOMIC_ACQUIRE);
-}
-
-void quoit_dsm_acquire_from(struct quoit_dsm *dsm, int pe)
-{
-    uint64_t known[QUOIT_DSM_PES_MAX];
-    if (dsm->is_direct || pe == dsm->me)
-        return;
-    read_known(dsm, pe, known);
     dsm->acquires++;
     bool is_released = false;
     for (int writer = 0; writer < dsm->pe_count; writer++) {
-        if (writer == dsm->me || known[writer] <= dsm->known[writer] ||
+        if (writer == dsm->me || to[writer] <= dsm->known[writer] ||
             (writer != pe && dsm->options.values[QUOIT_DSM_BREAK] == QUOIT_DSM_BREAK_CAUSALITY))
             continue;
         if (!is_released)
             quoit_dsm_release(dsm);
         is_released = true;
-        quoit_dsm_notice_apply(dsm, writer, known[writer], false);
+        quoit_dsm_notice_apply(dsm, writer, to[writer], records, false);
     }
     bring_all_up_to_date(dsm);
+}
+
+void quoit_dsm_acquire_from(struct quoit_dsm *dsm, int pe)
+{
+    uint64_t known[QUOIT_DSM_PES_MAX + QUOIT_DSM_RECENT_WORDS];
+    if (dsm->is_direct || pe == dsm->me)
+        return;
+    struct quoit_dsm_records records = quoit_dsm_notice_read(dsm, pe, known);
+    acquire(dsm, pe, known, records);
+}
+
+void quoit_dsm_acquire_handed(struct quoit_dsm *dsm, int pe, const struct quoit_dsm_record *items,
+                              uint32_t writer_count, uint32_t record_count)
+{
+    uint64_t known[QUOIT_DSM_PES_MAX], reads_before = dsm->stats.log_reads;
+    memcpy(known, dsm->known, (size_t)dsm->pe_count * sizeof known[0]);
+    for (uint32_t i = 0; i < writer_count; i++) {
+        quoit_assert(items[i].whose < (uint64_t)dsm->pe_count);
+        known[items[i].whose] = items[i].what;
+    }
+    acquire(dsm, pe, known, (struct quoit_dsm_records){items + writer_count, record_count});
+    dsm->stats.locks_handed += dsm->stats.log_reads == reads_before;
 }
 
 /* Other threads of this PE may have released and acquired since the barrier's diffs were complete, and a copy given up
@@ -827,7 +834,7 @@ void quoit_dsm_acquire_all(struct quoit_dsm *dsm, const uint64_t *heads)
     dsm->acquires++;
     for (int writer = 0; writer < dsm->pe_count; writer++) {
         if (writer != dsm->me && heads[writer] > dsm->known[writer])
-            quoit_dsm_notice_apply(dsm, writer, heads[writer], true);
+            quoit_dsm_notice_apply(dsm, writer, heads[writer], (struct quoit_dsm_records){NULL, 0}, true);
     }
     bring_all_up_to_date(dsm);
     if (memcmp(dsm->known, heads, (size_t)dsm->pe_count * sizeof *heads) == 0)

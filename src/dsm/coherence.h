@@ -3,7 +3,8 @@
  *
  * A release makes the writes of this PE since the last release visible to the PEs that acquire from it: it sends their
  * diffs to the homes and logs their notices. An acquire from a PE applies that PE's own notices and those that it had
- * applied itself, so that causality is transitive. The other PE takes no part.
+ * applied itself, so that causality is transitive. The other PE takes no part, but a releaser that knows who acquires
+ * writes them there.
  *
  * All but quoit_dsm_fault need the library's lock, and none touches the program's view. */
 #ifndef QUOIT_DSM_COHERENCE_H
@@ -22,6 +23,9 @@ void quoit_dsm_touch(struct quoit_dsm *dsm, const void *address, size_t bytes, b
 
 void quoit_dsm_release(struct quoit_dsm *dsm);
 void quoit_dsm_acquire_from(struct quoit_dsm *dsm, int pe);
+/* The same with what that PE handed over: see struct quoit_dsm_handed. */
+void quoit_dsm_acquire_handed(struct quoit_dsm *dsm, int pe, const struct quoit_dsm_record *items,
+                              uint32_t writer_count, uint32_t record_count);
 /* Applies the notices of all PEs up to their heads; every diff of them has arrived. The needs of all pages end, unless
  * this PE knows of later diffs. */
 void quoit_dsm_acquire_all(struct quoit_dsm *dsm, const uint64_t *heads);

@@ -22,6 +22,7 @@
 #include "dsm/home.h"
 #include "dsm/memory.h"
 #include "dsm/net.h"
+#include "dsm/notice.h"
 #include "dsm/races.h"
 #include "dsm/service.h"
 #include "dsm/space.h"
@@ -237,7 +238,9 @@ static size_t lay_out(struct quoit_dsm *dsm, char *block)
     dsm->marks = part(block, &end, dsm->page_count / QUOIT_DSM_MARK_PAGES + 1, sizeof *dsm->marks);
     dsm->chunks = part(block, &end, dsm->chunk_count / pes + 1, sizeof *dsm->chunks);
     dsm->log = part(block, &end, dsm->options.values[QUOIT_DSM_LOG], sizeof *dsm->log);
-    dsm->known = part(block, &end, pes, sizeof *dsm->known);
+    dsm->known = part(block, &end, pes + QUOIT_DSM_RECENT_WORDS, sizeof *dsm->known);
+    dsm->recent.records = (struct quoit_dsm_record *)(dsm->known + pes);
+    dsm->seen = part(block, &end, pes * pes, sizeof *dsm->seen);
     dsm->heads = part(block, &end, 2 * pes, sizeof *dsm->heads);
     dsm->words = part(block, &end, QUOIT_DSM_WORD_COUNT, sizeof *dsm->words);
     return end;
@@ -283,6 +286,7 @@ static void take_private(struct quoit_dsm *dsm)
     dsm->page_stats = sparse(dsm, pages * sizeof *dsm->page_stats);
     dsm->extra_room = 1024;
     dsm->extra = sparse(dsm, dsm->extra_room * sizeof *dsm->extra);
+    dsm->shown = sparse(dsm, (uint64_t)dsm->pe_count * sizeof *dsm->shown);
     if (dsm->options.values[QUOIT_DSM_HOME] == QUOIT_DSM_HOME_MIGRATE) {
         dsm->writers = sparse(dsm, pages * sizeof *dsm->writers);
         dsm->written = sparse(dsm, pages * sizeof *dsm->written);

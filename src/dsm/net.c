@@ -99,6 +99,19 @@ void quoit_dsm_set(struct quoit_dsm *dsm, uint64_t *word, uint64_t value, int pe
     shmem_ulong_atomic_set(word, value, pe);
 }
 
+void quoit_dsm_put_then_set(struct quoit_dsm *dsm, void *to, const void *from, size_t bytes, uint64_t *word,
+                            uint64_t value, int pe)
+{
+#if SHMEM_MAJOR_VERSION > 1 || SHMEM_MINOR_VERSION >= 5
+    quoit_dsm_pause(dsm);
+    shmem_putmem_signal(to, from, bytes, word, value, SHMEM_SIGNAL_SET, pe);
+#else
+    quoit_dsm_put(dsm, to, from, bytes, pe);
+    quoit_dsm_fence(dsm);
+    quoit_dsm_set(dsm, word, value, pe);
+#endif
+}
+
 uint64_t quoit_dsm_fetch(struct quoit_dsm *dsm, uint64_t *word, int pe)
 {
     quoit_dsm_pause(dsm);

@@ -27,6 +27,9 @@ void quoit_dsm_put(struct quoit_dsm *dsm, void *to, const void *from, size_t byt
 void quoit_dsm_fence(struct quoit_dsm *dsm);
 void quoit_dsm_settle(struct quoit_dsm *dsm);
 void quoit_dsm_set(struct quoit_dsm *dsm, uint64_t *word, uint64_t value, int pe);
+/* Sets the word after the data has arrived: in one message, if the library has that. */
+void quoit_dsm_put_then_set(struct quoit_dsm *dsm, void *to, const void *from, size_t bytes, uint64_t *word,
+                            uint64_t value, int pe);
 uint64_t quoit_dsm_fetch(struct quoit_dsm *dsm, uint64_t *word, int pe);
 uint64_t quoit_dsm_swap(struct quoit_dsm *dsm, uint64_t *word, uint64_t value, int pe);
 uint64_t quoit_dsm_compare_swap(struct quoit_dsm *dsm, uint64_t *word, uint64_t expected, uint64_t value, int pe);

@@ -9,12 +9,17 @@
 #define COUNT_BITS      16
 #define LAP_BITS        18
 #define COUNT_MAX       ((1u << COUNT_BITS) - 1)
+#define SHOWN_AGE       (QUOIT_DSM_RECENT / 4) /* notices that another PE may believe are missing here */
 
-/* page: 30 bits, count: 16, lap: 18. */
+static uint64_t lap_of(const struct quoit_dsm *dsm, uint64_t position)
+{
+    return (position / dsm->options.values[QUOIT_DSM_LOG] + 1) & ((1u << LAP_BITS) - 1);
+}
+
+/* page: 30 bits, count: 16, lap: 18. Without the lap it is the notice. */
 static uint64_t entry_of(const struct quoit_dsm *dsm, uint64_t position, uint64_t page, uint64_t count)
 {
-    uint64_t lap = (position / dsm->options.values[QUOIT_DSM_LOG] + 1) & ((1u << LAP_BITS) - 1);
-    return page << (COUNT_BITS + LAP_BITS) | count << LAP_BITS | lap;
+    return page << (COUNT_BITS + LAP_BITS) | count << LAP_BITS | lap_of(dsm, position);
 }
 
 static uint64_t page_of(uint64_t entry)
@@ -64,8 +69,26 @@ void quoit_dsm_notice_add_empty(struct quoit_dsm *dsm, uint64_t *position)
     ++*position;
 }
 
-/* Reads up to ENTRIES_AT_ONCE entries, not beyond the end of the log. */
-static uint64_t read_entries(struct quoit_dsm *dsm, int writer, uint64_t from, uint64_t to, uint64_t *entries)
+static uint64_t notice_of(uint64_t entry)
+{
+    return entry >> LAP_BITS;
+}
+
+/* The log has room for all records of the ring. */
+void quoit_dsm_notice_publish(struct quoit_dsm *dsm, uint64_t position)
+{
+    uint64_t at = dsm->known[dsm->me];
+    if (position - at > QUOIT_DSM_RECENT)
+        at = position - QUOIT_DSM_RECENT;
+    for (; at < position; at++)
+        quoit_dsm_recent_add(&dsm->recent, dsm->me, at, notice_of(*slot_at(dsm, dsm->log, at)));
+    __atomic_store_n(&dsm->known[dsm->me], position, __ATOMIC_RELEASE);
+}
+
+/* Up to ENTRIES_AT_ONCE entries, not beyond the end of the log: from memory if the log is mapped, else from the records
+ * as far as they have them, else by a get. */
+static uint64_t read_entries(struct quoit_dsm *dsm, int writer, uint64_t from, uint64_t to,
+                             struct quoit_dsm_records records, uint64_t *entries)
 {
     uint64_t log_count = dsm->options.values[QUOIT_DSM_LOG];
     uint64_t count = to - from, to_end = log_count - (from & (log_count - 1));
@@ -76,21 +99,29 @@ static uint64_t read_entries(struct quoit_dsm *dsm, int writer, uint64_t from, u
     if (dsm->peers[writer].log) {
         for (uint64_t i = 0; i < count; i++)
             entries[i] = __atomic_load_n(slot_at(dsm, dsm->peers[writer].log, from + i), __ATOMIC_ACQUIRE);
-    } else {
-        quoit_dsm_get(dsm, entries, slot_at(dsm, dsm->log, from), count * sizeof entries[0], writer);
+        return count;
     }
+    uint64_t found = 0, notice;
+    for (; found < count && quoit_dsm_recent_find(records, writer, from + found, &notice); found++)
+        entries[found] = notice << LAP_BITS | lap_of(dsm, from + found);
+    if (found > 0)
+        return found;
+    quoit_dsm_get(dsm, entries, slot_at(dsm, dsm->log, from), count * sizeof entries[0], writer);
+    dsm->stats.log_reads++;
     return count;
 }
 
-void quoit_dsm_notice_apply(struct quoit_dsm *dsm, int writer, uint64_t to, bool is_settled)
+void quoit_dsm_notice_apply(struct quoit_dsm *dsm, int writer, uint64_t to, struct quoit_dsm_records records,
+                            bool is_settled)
 {
     uint64_t from = dsm->known[writer], entries[ENTRIES_AT_ONCE];
     uint64_t log_count = dsm->options.values[QUOIT_DSM_LOG];
     bool is_overrun = to > from && to - from > log_count;
+    dsm->applied_count += to - from;
     if (is_overrun)
         from = to - log_count;
     while (from < to) {
-        uint64_t count = read_entries(dsm, writer, from, to, entries);
+        uint64_t count = read_entries(dsm, writer, from, to, records, entries);
         for (uint64_t i = 0; i < count; i++, from++) {
             uint64_t page = page_of(entries[i]), page_count = count_of(entries[i]);
             if (entries[i] != entry_of(dsm, from, page, page_count)) {
@@ -98,6 +129,8 @@ void quoit_dsm_notice_apply(struct quoit_dsm *dsm, int writer, uint64_t to, bool
                 continue;
             }
             dsm->stats.notices_seen++;
+            if (!is_settled) /* which every PE applies */
+                quoit_dsm_recent_add(&dsm->recent, writer, from, notice_of(entries[i]));
             quoit_dsm_noticed(dsm, page, page_count, writer, from + 1, is_settled);
         }
     }
@@ -106,4 +139,38 @@ void quoit_dsm_notice_apply(struct quoit_dsm *dsm, int writer, uint64_t to, bool
         quoit_dsm_drop_all(dsm);
     }
     __atomic_store_n(&dsm->known[writer], to, __ATOMIC_RELEASE);
+}
+
+struct quoit_dsm_records quoit_dsm_notice_read(struct quoit_dsm *dsm, int pe, uint64_t *known)
+{
+    size_t count = (size_t)dsm->pe_count;
+    const uint64_t *there = dsm->peers[pe].known;
+    if (there) {
+        for (size_t i = 0; i < count; i++)
+            known[i] = __atomic_load_n(&there[i], __ATOMIC_ACQUIRE);
+    } else {
+        quoit_dsm_get(dsm, known, dsm->known, (count + QUOIT_DSM_RECENT_WORDS) * sizeof *known, pe);
+        dsm->stats.known_reads++;
+        there = known;
+    }
+    return (struct quoit_dsm_records){(const struct quoit_dsm_record *)(there + count), QUOIT_DSM_RECENT};
+}
+
+void quoit_dsm_notice_show(struct quoit_dsm *dsm, int pe)
+{
+    if (dsm->peers[pe].log || dsm->applied_count - dsm->shown[pe] <= SHOWN_AGE)
+        return;
+    size_t count = (size_t)dsm->pe_count;
+    quoit_dsm_put(dsm, dsm->seen + (size_t)dsm->me * count, dsm->known, count * sizeof *dsm->known, pe);
+    dsm->shown[pe] = dsm->applied_count;
+}
+
+bool quoit_dsm_notice_hand(struct quoit_dsm *dsm, int pe, struct quoit_dsm_handed *handed)
+{
+    const uint64_t *seen = dsm->seen + (size_t)pe * (size_t)dsm->pe_count;
+    if (!quoit_dsm_recent_hand(&dsm->recent, dsm->known, seen, dsm->pe_count, pe, handed))
+        return false;
+    for (uint32_t i = 0; i < handed->writer_count; i++)
+        handed->items[i].what -= dsm->options.values[QUOIT_DSM_BREAK] == QUOIT_DSM_BREAK_HANDED;
+    return true;
 }

@@ -46,7 +46,7 @@
     X(DELAY, "DSM_DELAY", 0, 0, 1000000, NULL,                                                                         \
       "for tests: a random pause of up to so many us before every one-sided operation")                                \
     X(SEED, "DSM_SEED", 1, 0, UINT64_MAX, NULL, "for tests: the seed of those pauses")                                 \
-    X(BREAK, "DSM_BREAK", 0, 0, 8, "no notice version run causality home exclusive update arrival",                    \
+    X(BREAK, "DSM_BREAK", 0, 0, 9, "no notice version run causality home exclusive update arrival handed",             \
       "for tests: leave out one step of the protocol, which the tests must see")                                       \
     X(STATS, "DSM_STATS", 0, 0, 4, "off text json blocks pages",                                                       \
       "what dsm_finalize prints on stderr: a line a PE, or JSON for each block or page that anything happened to")
@@ -79,7 +79,8 @@ enum quoit_dsm_break {
     QUOIT_DSM_BREAK_HOME,      /* a home's own writes make no notice */
     QUOIT_DSM_BREAK_EXCLUSIVE, /* a home never learns that others have fetched its pages */
     QUOIT_DSM_BREAK_UPDATE,    /* copies that should be brought up to date are left as they are */
-    QUOIT_DSM_BREAK_ARRIVAL    /* a PE of one thread goes on before the pages that it fetches are there */
+    QUOIT_DSM_BREAK_ARRIVAL,   /* a PE of one thread goes on before the pages that it fetches are there */
+    QUOIT_DSM_BREAK_HANDED     /* a hand-over of a lock leaves out the last notice of each writer */
 };
 
 struct quoit_dsm_options {

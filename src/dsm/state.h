@@ -26,9 +26,10 @@
 #include "dsm/habit.h"
 #include "dsm/options.h"
 #include "dsm/page.h"
+#include "dsm/recent.h"
 
 #define QUOIT_DSM_CHUNK_BYTES_LEAST (256ull << 10)
-#define QUOIT_DSM_PES_MAX           1024
+#define QUOIT_DSM_PES_MAX           QUOIT_DSM_RECENT_WRITERS
 #define QUOIT_DSM_NO_HOME           (-1)
 #define QUOIT_DSM_MARK_PAGES        64 /* pages of one word of marks */
 #define QUOIT_DSM_CALL_WORDS        8  /* of 64 system calls */
@@ -58,6 +59,9 @@ enum quoit_dsm_span {
     X(locks)                                                                                                           \
     X(locks_retaken)                                                                                                   \
     X(locks_waited)                                                                                                    \
+    X(locks_handed)                                                                                                    \
+    X(known_reads)                                                                                                     \
+    X(log_reads)                                                                                                       \
     X(forwarded)                                                                                                       \
     X(diff_pages)                                                                                                      \
     X(diff_runs)                                                                                                       \
@@ -134,7 +138,8 @@ struct quoit_dsm {
     uint64_t globals_bytes;
     char *globals_held; /* their values while they are nowhere else */
 
-    /* Symmetric. Others read log and known; they write frames and version, and compare-and-swap homes and chunks. */
+    /* Symmetric. Others read log, known and recent; they write frames, version and seen, and compare-and-swap homes and
+     * chunks. */
     char *frames;
     char *masters;     /* where homes keep their pages: frames; with DSM_RACES a block of its own */
     uint64_t *version; /* [page][writer] */
@@ -142,9 +147,11 @@ struct quoit_dsm {
     uint64_t *marks;   /* [page / 64], at the home: a bit for each page that another PE has fetched; see exclusive.h */
     uint64_t *chunks;  /* [chunk / PEs]: slot + 1, at PE chunk % PEs; 0: not touched yet */
     uint64_t *log;
-    uint64_t *known; /* [writer] */
-    uint64_t *heads; /* [2][PE]: positions that the barrier hands round, by the parity of the barrier */
-    uint64_t *words; /* a few words: see enum quoit_dsm_word */
+    uint64_t *known;                /* [writer] */
+    struct quoit_dsm_recent recent; /* behind known, so that one get reads both */
+    uint64_t *seen;                 /* [PE][writer] of known of each PE, as it was when that PE last wrote it here */
+    uint64_t *heads;                /* [2][PE]: positions that the barrier hands round, by the parity of the barrier */
+    uint64_t *words;                /* a few words: see enum quoit_dsm_word */
     struct quoit_dsm_peer *peers;
     shmem_ctx_t gets; /* of get_begin, if has_gets; OpenSHMEM 1.4 has no value for none */
     bool has_gets;
@@ -190,7 +197,9 @@ struct quoit_dsm {
     uint64_t extra_count, extra_room;
     uint32_t epoch;
     uint32_t barrier_count;
-    uint64_t settled;     /* position of the own log up to which all diffs are known to have arrived */
+    uint64_t applied_count; /* positions of other PEs' logs applied so far */
+    uint64_t *shown;        /* [PE] applied_count when this PE last wrote its row of seen there */
+    uint64_t settled;       /* position of the own log up to which all diffs are known to have arrived */
     uint64_t opened_page; /* first of the pages that the last fault opened; a program that goes on will fault behind */
     uint64_t opened_count;
     uint32_t window;       /* pages that it may open */

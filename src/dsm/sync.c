@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dsm/sync.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <shmem.h>
 #include <stdlib.h>
@@ -11,17 +12,29 @@
 #include "dsm/coherence.h"
 #include "dsm/memory.h"
 #include "dsm/net.h"
+#include "dsm/notice.h"
 #include "dsm/stats.h"
 
-#define INDEX_BITS 14
-#define USE_BITS   30
-#define NODE_COUNT ((1u << INDEX_BITS) - 1)
-#define HELD       (1ull << 63) /* in a lock word: the rest names the last node of its queue */
-#define FREE       (1ull << 62) /* in next, with the node's own name: released, and retained by its PE */
-#define CLAIMED    (1ull << 61) /* in next, with the successor: it may not be the last node of the queue */
-#define MARKS      (HELD | FREE | CLAIMED)
-#define RECLAIMED  64 /* nodes, at once */
-#define POLL_NS    20000
+#define INDEX_BITS   14
+#define USE_BITS     30
+#define PE_BITS      10
+#define BUFFER_BITS  6
+#define NODE_COUNT   ((1u << INDEX_BITS) - 1)
+#define BUFFER_COUNT ((1u << BUFFER_BITS) - 1)
+#define HELD         (1ull << 63) /* in a lock word: the rest names the last node of its queue */
+#define FREE         (1ull << 62) /* in next, with the node's own name: released, and retained by its PE */
+#define CLAIMED      (1ull << 61) /* in next, with the successor: it may not be the last node of the queue */
+#define RECLAIMED    64           /* nodes, at once */
+#define POLL_NS      20000
+
+static_assert(INDEX_BITS + USE_BITS + PE_BITS + BUFFER_BITS <= 61, "a name leaves room for the marks");
+static_assert(QUOIT_DSM_PES_MAX <= 1 << PE_BITS, "a name has room for the PE");
+
+/* A grant: PE + 1 of the releaser, in 16 bits; and if it has handed over its notices, how many writers and records. */
+#define HANDED       (1ull << 16)
+#define WRITER_SHIFT 32
+#define RECORD_SHIFT 48
+#define GRANT_MASK   0xffff
 
 struct row {
     uint64_t address; /* 0: free */
@@ -33,7 +46,7 @@ struct row {
 /* A node of a queue: of a lock, from request until another PE has taken it, or of a monitor's waiters. */
 struct node {
     uint64_t next; /* 0; the successor, which writes it; FREE and this node; or CLAIMED and the successor */
-    uint64_t flag; /* PE + 1 of the predecessor or waker, which writes it */
+    uint64_t flag; /* the grant of the predecessor or waker, which writes it */
     uint64_t kind;
     uint64_t unused;
 };
@@ -52,14 +65,19 @@ enum node_state {
 };
 
 struct quoit_dsm_syncs {
-    struct row *rows;   /* symmetric */
-    struct node *nodes; /* symmetric */
+    struct row *rows;                                     /* symmetric */
+    struct node *nodes;                                   /* symmetric */
+    struct quoit_dsm_record (*buffers)[QUOIT_DSM_HANDED]; /* symmetric: what is handed over to nodes that wait */
     pthread_mutex_t lock;
     uint32_t free[NODE_COUNT];
     uint32_t free_count;
     uint32_t reclaimed_to; /* where the search for nodes that retain locks goes on */
     uint8_t states[NODE_COUNT];
     uint32_t use_counts[NODE_COUNT];
+    uint8_t buffer_of[NODE_COUNT]; /* in this use: its number + 1; 0: none was free */
+    bool has_buffer[NODE_COUNT];   /* not any more once the node holds its lock */
+    uint8_t free_buffers[BUFFER_COUNT];
+    uint32_t free_buffer_count;
     struct quoit_dsm_object objects[NODE_COUNT]; /* the lock that a node holds or retains */
     uint32_t held[NODE_COUNT];                   /* nodes that hold a lock */
     uint32_t held_count;
@@ -78,13 +96,17 @@ void quoit_dsm_syncs_start(struct quoit_dsm *dsm)
     struct quoit_dsm_syncs *syncs = calloc(1, sizeof *syncs);
     syncs->rows = quoit_dsm_memory_reserve(dsm->options.values[QUOIT_DSM_SYNCS] * sizeof(struct row));
     syncs->nodes = quoit_dsm_memory_reserve(NODE_COUNT * sizeof(struct node));
-    if (!syncs->rows || !syncs->nodes)
+    syncs->buffers = quoit_dsm_memory_reserve(BUFFER_COUNT * sizeof *syncs->buffers);
+    if (!syncs->rows || !syncs->nodes || !syncs->buffers)
         quoit_dsm_wrong("no symmetric memory for %llu synchronisation objects (DSM_SYNCS); a larger "
                         "SHMEM_SYMMETRIC_SIZE helps",
                         (unsigned long long)dsm->options.values[QUOIT_DSM_SYNCS]);
     for (uint32_t i = 0; i < NODE_COUNT; i++)
         syncs->free[i] = NODE_COUNT - 1 - i;
     syncs->free_count = NODE_COUNT;
+    for (uint8_t i = 0; i < BUFFER_COUNT; i++)
+        syncs->free_buffers[i] = i;
+    syncs->free_buffer_count = BUFFER_COUNT;
     syncs->cache_room = 1024;
     syncs->cache = calloc(syncs->cache_room, sizeof *syncs->cache);
     pthread_mutex_init(&syncs->lock, NULL);
@@ -95,6 +117,7 @@ void quoit_dsm_syncs_stop(struct quoit_dsm *dsm)
 {
     shmem_free(dsm->syncs->rows);
     shmem_free(dsm->syncs->nodes);
+    shmem_free(dsm->syncs->buffers);
     free(dsm->syncs->cache);
     free(dsm->syncs);
     dsm->syncs = NULL;
@@ -169,17 +192,18 @@ struct quoit_dsm_object quoit_dsm_object(struct quoit_dsm *dsm, const void *addr
     return object;
 }
 
-/* Nodes. A name is PE, uses, index + 1. It has the number of uses since a try may name a node of long ago. */
+/* Nodes. A name is buffer, PE, uses, index + 1. It has the number of uses since a try may name a node of long ago. */
 
 static uint64_t name_of(const struct quoit_dsm *dsm, uint32_t index)
 {
     uint64_t use = dsm->syncs->use_counts[index] & ((1u << USE_BITS) - 1);
-    return (uint64_t)dsm->me << (USE_BITS + INDEX_BITS) | use << INDEX_BITS | (index + 1);
+    uint64_t buffer = dsm->syncs->buffer_of[index];
+    return (buffer << PE_BITS | (uint64_t)dsm->me) << (USE_BITS + INDEX_BITS) | use << INDEX_BITS | (index + 1);
 }
 
 static int pe_of(uint64_t name)
 {
-    return (int)((name & ~MARKS) >> (USE_BITS + INDEX_BITS));
+    return (int)(name >> (USE_BITS + INDEX_BITS) & ((1u << PE_BITS) - 1));
 }
 
 static uint32_t index_of(uint64_t name)
@@ -192,9 +216,24 @@ static struct node *node_of(const struct quoit_dsm *dsm, uint64_t name)
     return &dsm->syncs->nodes[index_of(name)];
 }
 
-/* Under the lock of the table. */
+/* The buffer of a node, in which its PE finds what it was handed; NULL: it has none. */
+static struct quoit_dsm_record *buffer_of(const struct quoit_dsm *dsm, uint64_t name)
+{
+    uint64_t buffer = name >> (PE_BITS + USE_BITS + INDEX_BITS) & BUFFER_COUNT;
+    return buffer != 0 ? dsm->syncs->buffers[buffer - 1] : NULL;
+}
+
+/* Under the lock of the table, as the next. Nothing is written to the buffer once the node was granted its lock. */
+static void free_buffer(struct quoit_dsm_syncs *syncs, uint32_t index)
+{
+    if (syncs->has_buffer[index])
+        syncs->free_buffers[syncs->free_buffer_count++] = syncs->buffer_of[index] - 1;
+    syncs->has_buffer[index] = false;
+}
+
 static void free_node(struct quoit_dsm_syncs *syncs, uint64_t name)
 {
+    free_buffer(syncs, index_of(name));
     syncs->states[index_of(name)] = NODE_UNUSED;
     syncs->free[syncs->free_count++] = index_of(name);
 }
@@ -208,12 +247,18 @@ static void give_node(struct quoit_dsm *dsm, uint64_t name)
 
 /* Coherence at the edges of a lock */
 
-static void acquire_from(struct quoit_dsm *dsm, int pe)
+/* The releaser's notices, from the buffer of the node or from the releaser. */
+static void acquire(struct quoit_dsm *dsm, uint64_t name, uint64_t grant)
 {
+    int pe = (int)(grant & GRANT_MASK) - 1;
     if (dsm->is_direct || pe == dsm->me)
         return;
     quoit_dsm_lock(dsm);
-    quoit_dsm_acquire_from(dsm, pe);
+    if (grant & HANDED)
+        quoit_dsm_acquire_handed(dsm, pe, buffer_of(dsm, name), grant >> WRITER_SHIFT & GRANT_MASK,
+                                 grant >> RECORD_SHIFT);
+    else
+        quoit_dsm_acquire_from(dsm, pe);
     quoit_dsm_unlock(dsm);
 }
 
@@ -226,9 +271,36 @@ static void release(struct quoit_dsm *dsm)
     quoit_dsm_unlock(dsm);
 }
 
+/* Grants the lock to the node that waits for it, or wakes it, with the notices unless its PE can load them. */
 static void pass_on(struct quoit_dsm *dsm, uint64_t next)
 {
-    quoit_dsm_set(dsm, &node_of(dsm, next)->flag, (uint64_t)dsm->me + 1, pe_of(next));
+    int pe = pe_of(next);
+    uint64_t *flag = &node_of(dsm, next)->flag, grant = (uint64_t)dsm->me + 1;
+    struct quoit_dsm_record *buffer = buffer_of(dsm, next);
+    struct quoit_dsm_handed handed;
+    bool is_handed = false;
+    if (!dsm->is_direct && buffer && !dsm->peers[pe].known) {
+        quoit_dsm_lock(dsm);
+        is_handed = quoit_dsm_notice_hand(dsm, pe, &handed);
+        quoit_dsm_unlock(dsm);
+    }
+    if (is_handed)
+        grant |= HANDED | (uint64_t)handed.writer_count << WRITER_SHIFT | (uint64_t)handed.record_count << RECORD_SHIFT;
+    if (is_handed && handed.writer_count > 0)
+        quoit_dsm_put_then_set(dsm, buffer, handed.items,
+                               (handed.writer_count + handed.record_count) * sizeof handed.items[0], flag, grant, pe);
+    else
+        quoit_dsm_set(dsm, flag, grant, pe);
+}
+
+/* Before this PE joins a queue behind a node of `pe`, which will hand over what this PE lacks. */
+static void show_known(struct quoit_dsm *dsm, int pe)
+{
+    if (dsm->is_direct || pe == dsm->me)
+        return;
+    quoit_dsm_lock(dsm);
+    quoit_dsm_notice_show(dsm, pe);
+    quoit_dsm_unlock(dsm);
 }
 
 /* Locks that are retained: under the lock of the table. */
@@ -326,6 +398,10 @@ static uint64_t take_node(struct quoit_dsm *dsm, uint64_t kind)
     uint32_t index = syncs->free[--syncs->free_count];
     syncs->use_counts[index]++;
     syncs->states[index] = NODE_QUEUED;
+    syncs->has_buffer[index] = syncs->free_buffer_count > 0;
+    syncs->buffer_of[index] = 0;
+    if (syncs->has_buffer[index])
+        syncs->buffer_of[index] = syncs->free_buffers[--syncs->free_buffer_count] + 1;
     uint64_t name = name_of(dsm, index);
     pthread_mutex_unlock(&syncs->lock);
     __atomic_store_n(&syncs->nodes[index].next, 0, __ATOMIC_RELAXED);
@@ -340,6 +416,7 @@ static void remember_held(struct quoit_dsm *dsm, struct quoit_dsm_object object,
 {
     struct quoit_dsm_syncs *syncs = dsm->syncs;
     pthread_mutex_lock(&syncs->lock);
+    free_buffer(syncs, index_of(name));
     syncs->objects[index_of(name)] = object;
     syncs->held[syncs->held_count++] = index_of(name);
     dsm->stats.locks++;
@@ -376,13 +453,14 @@ static uint64_t take_retained(struct quoit_dsm *dsm, struct quoit_dsm_object obj
     return name;
 }
 
-/* Joins the queue behind its node `last`, and waits for the lock. Returns PE + 1 of who released it. A try that took
- * the lock after `last` released it is in between. */
+/* Joins the queue behind its node `last`, and waits for the lock. Returns the grant. A try that took the lock after
+ * `last` released it is in between. */
 static uint64_t queue_behind(struct quoit_dsm *dsm, uint64_t last, uint64_t name)
 {
     uint64_t next = CLAIMED | last;
     while (next & CLAIMED) {
         last = next & ~CLAIMED;
+        show_known(dsm, pe_of(last));
         next = quoit_dsm_swap(dsm, &node_of(dsm, last)->next, name, pe_of(last));
     }
     if (next != 0)
@@ -400,7 +478,7 @@ void quoit_dsm_object_lock(struct quoit_dsm *dsm, struct quoit_dsm_object object
         if (before & HELD)
             before = queue_behind(dsm, before & ~HELD, name);
         if (before != 0)
-            acquire_from(dsm, (int)before - 1);
+            acquire(dsm, name, before);
     }
     remember_held(dsm, object, name);
 }
@@ -431,7 +509,7 @@ bool quoit_dsm_object_try(struct quoit_dsm *dsm, struct quoit_dsm_object object)
             return false;
         }
         if (before != 0)
-            acquire_from(dsm, before & HELD ? pe_of(last) : (int)before - 1);
+            acquire(dsm, name, before & HELD ? (uint64_t)pe_of(last) + 1 : before);
     }
     remember_held(dsm, object, name);
     return true;
@@ -541,15 +619,15 @@ bool quoit_dsm_waiter_remove(struct quoit_dsm *dsm, struct quoit_dsm_monitor *mo
 
 bool quoit_dsm_waiter_wait(struct quoit_dsm *dsm, uint64_t waiter, uint64_t deadline_ns)
 {
-    uint64_t *flag = &node_of(dsm, waiter)->flag, waker = 0;
+    uint64_t *flag = &node_of(dsm, waiter)->flag, grant = 0;
     if (deadline_ns == UINT64_MAX)
-        waker = quoit_dsm_wait_not(dsm, flag, 0);
-    while (waker == 0 && (waker = quoit_dsm_fetch(dsm, flag, dsm->me)) == 0) {
+        grant = quoit_dsm_wait_not(dsm, flag, 0);
+    while (grant == 0 && (grant = quoit_dsm_fetch(dsm, flag, dsm->me)) == 0) {
         if (quoit_dsm_now_ns() >= deadline_ns)
             return false;
         nanosleep(&(struct timespec){0, POLL_NS}, NULL);
     }
-    acquire_from(dsm, (int)waker - 1);
+    acquire(dsm, waiter, grant);
     return true;
 }
 

@@ -6,8 +6,9 @@
  * address may be copied or cleared, and diffs do not contain its state.
  *
  * Locks are MCS queues. The lock word names the last node of the queue or, at first and when a PE needs its nodes for
- * other locks, the last releaser. Each waiter sleeps on a word of its own PE until its predecessor writes who released.
- * The acquirer then applies that PE's notices.
+ * other locks, the last releaser. Each waiter sleeps on a word of its own PE until its predecessor writes who released,
+ * and with it, into a buffer of the waiter's, what it knows of notices. Who finds the lock free, has got no buffer or
+ * can load them reads them from the releaser.
  *
  * A PE that releases a lock for which nobody waits keeps it: its node stays the last of the queue, and says that it is
  * free. The PE takes the lock again without a message; another PE takes it as it joins the queue. */
