@@ -2,7 +2,8 @@
 """DSM_STATS: the parts of a PE's time add up to its wall time; pages and blocks count faults, fetches and diffs; the
 block that two PEs write at once stands out; a handler's work is counted until it ends; a page that is used after every
 acquire is updated and does not fault; a release looks for written pages by one scan; rows of doubles are few runs of words; a
-program that only locks does not compute. Use: stats_test.py OSHRUN RACES LITMUS JACOBI"""
+program that only locks does not compute; a PE that waited for its lock has mostly got the notices with it. Use: stats_test.py
+OSHRUN RACES LITMUS JACOBI HANDED"""
 import collections
 import json
 import os
@@ -55,6 +56,10 @@ def main():
     bytewise, wordwise = (sum(one["diff_runs"] for one in run("json", (sys.argv[4], "128", "10"), DSM_LOCAL="off", DSM_WORD=word,
                                                               DSM_HOME="cyclic")) for word in "18")
     expect(0 < wordwise * 10 < bytewise, f"{wordwise} runs of words, {bytewise} of bytes")
+    both = run("json", (sys.argv[5], "--steps", "150"), DSM_LOCAL="off")
+    waited, handed, read = (sum(one[name] for one in both) for name in ("locks_waited", "locks_handed", "log_reads"))
+    expect(waited > 0 and handed * 2 > waited, f"{handed} of {waited} locks that were waited for came with their notices")
+    expect(read > 0, "more notices than a releaser remembers were not read")
     program = (sys.argv[3], "--only", "many_locks", "--rounds", "40")
     shares = []
     for _ in range(5):  # of which one must not be disturbed by other processes; the kernel's part of a fault is no lock
