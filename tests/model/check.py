@@ -3,7 +3,8 @@
 """The models of the ring's flow control, its failover, direct puts, users of a link, barriers and locks, searched by spin.
 
 Aim: no order of events stops the ring, loses a credit or overwrites a slot, or executes a request or lands a put twice
-or never when links fail, lets a host out of a barrier too early or never, or gives a lock to two PEs or none; and a protocol with one rule broken does so.
+or never when links fail, lets a host out of a barrier too early or never, or gives a lock to two PEs or none, or without its
+notices; and a protocol with one rule broken does so.
 Method: each run below is one of the models with its own sizes. spin generates a verifier that visits every state
 (exhaustively: no bit-state hashing). A run that must pass must also have completed its search; the run without
 reductions must have reached every statement of the model. A variant must fail with the error that its broken rule
@@ -54,6 +55,7 @@ PASS, STUCK, ACYCLIC, ENDLESS = "passes", "invalid end state", "no cycle", "acce
 ORDER = r"assertion violated .*before"
 EARLY = r"assertion violated .*entered"
 TWICE = r"assertion violated ..landed&.1<<"
+NOTICES = r"assertion violated .*known\[me\]==all"
 TWO_EACH = {"ONE_HOP": 2, "TWO_HOPS": 2, "FETCHES_ONE_HOP": 0b010, "FETCHES_TWO_HOPS": 0b100}
 
 
@@ -260,7 +262,7 @@ RUNS = [
     Barrier("barrier: dissemination, FEW_ROUNDS", 5, ("DISSEMINATE", "FEW_ROUNDS"), EARLY),
     Barrier("barrier: NO_BASE", 4, ("ARRIVALS", "NO_BASE"), EARLY),
     Barrier("barrier: NO_FORWARD", 5, ("ARRIVALS", "NO_FORWARD"), STUCK),
-    Lock("lock: 2 PEs", {"OPERATIONS": 4}),
+    Lock("lock: 2 PEs", {"OPERATIONS": 3}),
     Lock("lock: 3 PEs", {"PES": 3}),
     Lock("lock: PEs of two threads", {"THREADS": 2, "NODES": 3, "OPERATIONS": 1}),
     Lock("lock: every run ends", {"OPERATIONS": 3}, expected=ACYCLIC),
@@ -268,7 +270,11 @@ RUNS = [
     Lock("lock: NO_CLAIM", {"PES": 3}, ("NO_CLAIM",), STUCK),
     Lock("lock: GIVE_BACK_FREE", {"OPERATIONS": 3}, ("GIVE_BACK_FREE",), r"assertion violated .*after"),
     Lock("lock: STORE_FREE", {}, ("STORE_FREE",), STUCK),
-    Lock("long: lock: 2 PEs, more operations", {"OPERATIONS": 6}, is_long=True),
+    Lock("lock: READ_FIRST", {}, ("READ_FIRST",), NOTICES),
+    Lock("lock: FLAG_FIRST", {}, ("FLAG_FIRST",), NOTICES),
+    Lock("lock: OWN_ONLY", {"PES": 3}, ("OWN_ONLY",), NOTICES),
+    Lock("lock: SHOW_AHEAD", {"OPERATIONS": 3}, ("SHOW_AHEAD",), NOTICES),
+    Lock("long: lock: 2 PEs, more operations", {"OPERATIONS": 4}, is_long=True),
     Barrier("long: barrier: doorbells, 4 hosts", 4, ("DOORBELLS",), is_long=True),
     Barrier("long: barrier: arrivals, 4 hosts", 4, ("ARRIVALS",), barriers=1, is_long=True),
     Barrier("long: barrier: exchange, 5 hosts", 5, ("EXCHANGE",), is_long=True),
