@@ -19,7 +19,7 @@
 #define LOCKS       3
 #define PAGES       80 /* of each lock, in every second page: a notice each */
 #define WORDS       512
-#define THREADS_MAX 8
+#define THREADS_MAX 80
 #define HOLD_NS     100000
 
 struct page {
