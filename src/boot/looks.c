@@ -191,10 +191,8 @@ void quoit_looks_take(const struct quoit_looks *looks, const struct quoit_rounds
             answer_out->leaver = pe;
         find_kept(looks, pe, question, answer_out);
     }
-    if (looks->misses_host) {
-        answer_out->digest = 0;
-        answer_out->is_at_rest = false;
-    }
+    if (looks->misses_host)
+        moves(answer_out);
     answer_out->is_at_rest &= !question->is_shallow;
     if (answer_out->is_at_rest)
         answer_out->is_at_rest = has_proxy_rested(looks);
