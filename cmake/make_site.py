@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Puts the pages of the documentation site together, in a folder that Sphinx reads: those of docs/ in the order of SITE, and the
-pages that come from the code: the API from the headers, with the programs of docs/api as examples, and the options from oshrun.
-Blocks of code in several languages that follow each other become tabs. A file that would not change is left alone, since Sphinx
-reads only what is newer.
+"""Puts the pages of the documentation site together, in an empty folder that Sphinx reads: those of docs/ in the order of SITE,
+and the pages that come from the code: the API from the headers, with the programs of docs/api as examples, and the options from
+oshrun. Blocks of code in several languages that follow each other become tabs.
 
 Use: make_site.py FOLDER OPTIONS    OPTIONS: a file with the output of oshrun --man-options
 """
@@ -154,17 +153,11 @@ def collect(options_text):
 
 
 def write(folder, files):
-    """Makes these the files of a folder."""
-    for where, _, names in os.walk(folder):
-        for path in (os.path.join(where, name) for name in names):
-            if os.path.relpath(path, folder) not in files:
-                os.remove(path)
     for name, text in files.items():
         path = os.path.join(folder, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        if not os.path.exists(path) or get(path) != text:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(text)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
 
 
 def main():

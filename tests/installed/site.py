@@ -76,6 +76,14 @@ class Site(installed.Case):
                     self.assertIn(part, pages[path].names, f"{name}: {link}")
         self.assertEqual(set(pages) - reached, set(), "no page leads there")
 
+    def test_lists_at_the_side(self):
+        """Each page lists all; one that was left from an earlier build does not."""
+        pages = self.pages()
+        for name, page in pages.items():
+            linked = {os.path.normpath(os.path.join(os.path.dirname(name), link.partition("#")[0] or os.path.basename(name)))
+                      for link in page.links}
+            self.assertEqual(set(pages) - linked - {"search.html", "genindex.html"}, set(), name)
+
     def test_needs_no_network(self):
         for name, page in self.pages().items():
             for taken in page.taken:
