@@ -19,7 +19,7 @@
 /* The text of a file of /proc/PID, truncated. False: there is none, and the text is "". */
 static bool read_file(pid_t pid, const char *name, char *text_out, size_t capacity)
 {
-    char path[64];
+    char path[96];
     snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t bytes = fd >= 0 ? read(fd, text_out, capacity - 1) : -1;
