@@ -48,7 +48,7 @@ static int is_page(const struct dirent *entry)
 
 static FILE *open_page(const char *folder, const char *name)
 {
-    char path[PATH_MAX + NAME_MAX];
+    char path[PATH_MAX + NAME_MAX + 2];
     snprintf(path, sizeof path, "%s/%s", folder, name);
     FILE *page = fopen(path, "r");
     if (!page)
