@@ -33,7 +33,7 @@ static bool parse_code(const char *word, char code_out[CODE_BYTES])
     bool has_brackets = length == CODE_BYTES + 1 && word[0] == '[' && word[length - 1] == ']';
     if (!has_brackets && length != CODE_BYTES - 1)
         return false;
-    memcpy(code_out, word + has_brackets, CODE_BYTES - 1);
+    memmove(code_out, word + has_brackets, CODE_BYTES - 1); /* is_page() parses in place */
     code_out[0] = (char)toupper((unsigned char)code_out[0]);
     code_out[CODE_BYTES - 1] = '\0';
     return code_out[0] == 'Q' && strspn(code_out + 1, "0123456789") == CODE_BYTES - 2;
