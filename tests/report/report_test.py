@@ -81,6 +81,8 @@ def test_wrong_data():
         (broken(lambda data: lines(data)["bands"][1].pop("low")), "bands[1] has neither"),
         (broken(lambda data: lines(data).update(x_is_bytes=1)), "x_is_bytes has the wrong type"),
         (broken(lambda data: bars(data)["series"][0]["values"].pop()), "series[0].values"),
+        (broken(lambda data: lines(data).update(bands=[{"name": "x", "points": []}])), "bands[0] has neither points nor a constant"),
+        (broken(lambda data: lines(data).update(limits=[{"name": "x", "points": []}])), "limits[0] has neither points nor a constant"),
         (broken(lambda data: bars(data)["bands"][0].update(group="three")), "no group 'three'"),
     ]
     with tempfile.TemporaryDirectory() as folder:

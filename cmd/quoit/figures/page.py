@@ -106,6 +106,10 @@ def check_numbers(values, where, may_be_null=False):
             raise Wrong(f"{where}[{i}] is not a number")
 
 
+# What stands for points where there are none; a series may be empty.
+CONSTANTS = {"series": set(), "band": {"low", "high"}, "limit": {"y"}}
+
+
 def check_points(points, width, where):
     check_rows(points, width, where)
     for i, point in enumerate(points):
@@ -119,7 +123,7 @@ def check_plot(item, kind, where):
             check(one, f"{kind} {part}", at)
             if "points" in one:
                 check_points(one["points"], 3 if part == "band" else 2, f"{at}.points")
-            elif kind == "lines" and not {"band": {"low", "high"}, "limit": {"y"}}[part] <= one.keys():
+            if kind == "lines" and not one.get("points") and not CONSTANTS[part] <= one.keys():
                 raise Wrong(f"{at} has neither points nor a constant")
             if "values" in one:
                 check_numbers(one["values"], f"{at}.values", may_be_null=True)
