@@ -56,12 +56,12 @@ static FILE *open_page(const char *folder, const char *name)
     return page;
 }
 
-/* The text without the backticks of spans. */
-static void print_text(const char *text)
+/* The first bytes of the text, without the backticks of spans. */
+static void print_text(const char *text, size_t bytes)
 {
-    for (; *text; text++)
-        if (*text != '`')
-            putchar(*text);
+    for (size_t i = 0; i < bytes; i++)
+        if (text[i] != '`')
+            putchar(text[i]);
 }
 
 /* What is not a block of code: bold headings where `emphasis` is, a terminal. */
@@ -70,12 +70,10 @@ static void print_prose(const char *line, bool emphasis)
     size_t level = strspn(line, "#");
     const char *text = level > 0 && line[level] == ' ' ? line + level + 1 : line;
     if (text == line || !emphasis) {
-        print_text(text);
+        print_text(text, strlen(text));
     } else {
         printf("\033[1m");
-        for (; *text && *text != '\n'; text++)
-            if (*text != '`')
-                putchar(*text);
+        print_text(text, strcspn(text, "\n"));
         printf("\033[0m\n");
     }
 }
@@ -104,7 +102,8 @@ static void list(const char *folder, struct dirent **entries, int count)
             continue;
         if (fgets(line, sizeof line, page) && strncmp(line, "# ", 2) == 0) {
             printf("%.*s", CODE_BYTES - 1, line + 2);
-            print_text(line + 2 + CODE_BYTES); /* behind the colon */
+            const char *title = line + 2 + CODE_BYTES; /* behind the colon */
+            print_text(title, strlen(title));
         }
         fclose(page);
     }

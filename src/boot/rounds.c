@@ -34,6 +34,12 @@ void quoit_rounds_add_lock(struct quoit_rounds_lock locks[QUOIT_ROUNDS_LOCKS_MAX
         locks[(*count)++] = *lock;
 }
 
+/* The last round found something that moves, and no PE in shmem_finalize. */
+static bool moves_with_all(const struct quoit_rounds *rounds)
+{
+    return rounds->digest == 0 && rounds->sum.leaving_count == 0;
+}
+
 void quoit_rounds_begin(struct quoit_rounds *rounds, uint32_t host_count, uint64_t now_ns)
 {
     uint64_t since_ns = now_ns - rounds->begin_ns;
@@ -41,7 +47,7 @@ void quoit_rounds_begin(struct quoit_rounds *rounds, uint32_t host_count, uint64
         rounds->still_ns += since_ns < COUNTS_NS_MAX ? since_ns : COUNTS_NS_MAX;
     rounds->begin_ns = now_ns;
     rounds->question.round++;
-    rounds->question.is_shallow = rounds->digest == 0 && rounds->sum.leaving_count == 0;
+    rounds->question.is_shallow = moves_with_all(rounds);
     rounds->is_open = true;
     rounds->missing_count = host_count;
     rounds->sum = (struct quoit_rounds_answer){
@@ -52,10 +58,9 @@ void quoit_rounds_begin(struct quoit_rounds *rounds, uint32_t host_count, uint64
 
 uint64_t quoit_rounds_next_ns(const struct quoit_rounds *rounds)
 {
-    bool is_at_ease = rounds->digest == 0 && rounds->sum.leaving_count == 0;
     if (rounds->question.round == 0)
         return 0;
-    return rounds->begin_ns + (is_at_ease ? QUOIT_ROUNDS_MOVES_NS : QUOIT_ROUNDS_APART_NS);
+    return rounds->begin_ns + (moves_with_all(rounds) ? QUOIT_ROUNDS_MOVES_NS : QUOIT_ROUNDS_APART_NS);
 }
 
 bool quoit_rounds_take(struct quoit_rounds *rounds, uint32_t host, const void *bytes, size_t count)
