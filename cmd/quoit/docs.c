@@ -3,7 +3,6 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "command.h"
@@ -27,28 +26,16 @@ static bool is_page_name(const char *name)
     return name[0] != '\0';
 }
 
-/* Whether a command is in a folder of PATH. */
-static bool is_in_path(const char *command)
-{
-    char path[PATH_MAX];
-    for (const char *folder = getenv("PATH"); folder && *folder;) {
-        size_t length = strcspn(folder, ":");
-        if (snprintf(path, sizeof path, "%.*s/%s", (int)length, folder, command) < PATH_MAX && access(path, X_OK) == 0)
-            return true;
-        folder += length + (folder[length] == ':');
-    }
-    return false;
-}
-
 /* xdg-open takes the user's browser, also that of the variable BROWSER. */
 static bool open_in_browser(char *path)
 {
+    char opener[PATH_MAX];
     static const char *const displays[] = {"DISPLAY", "WAYLAND_DISPLAY", "BROWSER"};
     bool has_display = false;
     for (size_t i = 0; i < sizeof displays / sizeof displays[0]; i++)
         has_display |= getenv(displays[i]) && *getenv(displays[i]);
     char *const words[] = {"xdg-open", path, NULL};
-    return has_display && is_in_path(words[0]) && prefix_run(words, NULL, NULL) == 0;
+    return has_display && prefix_search(words[0], opener) && prefix_run(words, NULL, NULL) == 0;
 }
 
 int command_docs(int argc, char **argv)

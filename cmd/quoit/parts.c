@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "env/elf_file.h"
 #include "prefix.h"
@@ -68,14 +67,9 @@ static void add_other_in_path(struct parts *parts, const char *program)
     snprintf(name, sizeof name, "%s in PATH", program);
     if (!prefix_has_program(program, own) || stat(own, &own_facts) != 0)
         return;
-    for (const char *at = getenv("PATH"); at && *at; at += strcspn(at, ":"), at += *at == ':') {
-        int bytes = snprintf(path, sizeof path, "%.*s/%s", (int)strcspn(at, ":"), at, program);
-        if (bytes >= PATH_MAX || access(path, X_OK) != 0 || stat(path, &facts) != 0 || !S_ISREG(facts.st_mode))
-            continue;
-        if (facts.st_ino != own_facts.st_ino || facts.st_dev != own_facts.st_dev)
-            add(parts, name, path);
-        return;
-    }
+    if (prefix_search(program, path) && stat(path, &facts) == 0 &&
+        (facts.st_ino != own_facts.st_ino || facts.st_dev != own_facts.st_dev))
+        add(parts, name, path);
 }
 
 void parts_find(struct parts *parts_out)

@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -44,6 +46,16 @@ bool prefix_has_program(const char *name, char path_out[PATH_MAX])
         return true;
     snprintf(below, sizeof below, "bin/%s", name);
     return prefix_has(below, path_out);
+}
+
+bool prefix_search(const char *name, char path_out[PATH_MAX])
+{
+    struct stat facts;
+    for (const char *at = getenv("PATH"); at && *at; at += strcspn(at, ":"), at += *at == ':')
+        if (snprintf(path_out, PATH_MAX, "%.*s/%s", (int)strcspn(at, ":"), at, name) < PATH_MAX &&
+            access(path_out, X_OK) == 0 && stat(path_out, &facts) == 0 && S_ISREG(facts.st_mode))
+            return true;
+    return false;
 }
 
 int prefix_run(char *const *words, FILE *input, FILE *output)

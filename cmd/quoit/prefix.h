@@ -14,6 +14,8 @@ bool prefix_find(const char *name, char path_out[PATH_MAX]);
 
 /* The path of oshrun or oshcc, which may have the suffix .quoit where another project has that name. */
 bool prefix_has_program(const char *name, char path_out[PATH_MAX]);
+/* The program that a shell finds by this name. False: none. */
+bool prefix_search(const char *name, char path_out[PATH_MAX]);
 
 /* Runs a program with its words, the last NULL, and standard input and output from and to these files if they are not
  * NULL. Blocks until it ends; returns its status, 128 and the signal that ended it, or 127 with a message if it could
