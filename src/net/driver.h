@@ -103,7 +103,7 @@ struct quoit_net_driver {
     /* Reports what is outstanding to a lost host or guest as done with GONE, and keeps no messages for it. */
     void (*abandon)(struct quoit_net_end *end, uint32_t host);
     /* How long ago the host's machine gave a sign, such as to acknowledge what it was sent, whether or not the host
-     * takes it; 0 too if it has acknowledged everything. UINT64_MAX: it never has. NULL: the library does not tell. */
+     * takes it; 0 too if it has acknowledged everything. UINT64_MAX: it never has. NULL: not known. */
     uint64_t (*sign_age_ns)(const struct quoit_net_end *end, uint32_t host);
     int (*wait_fd)(const struct quoit_net_end *end);
     bool (*arm)(struct quoit_net_end *end);

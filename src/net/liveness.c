@@ -96,7 +96,7 @@ static void forgive(struct quoit_net *net, uint64_t away_ns)
 }
 
 /* Of many hosts an end watches those at distances 1, 2, 4 and so on, both ways; they watch it. So each host has more
- * than log2 of their number that notice its death, and a loss that each who hears of it tells to those it watches
+ * than log2 of their number that notice its death, and a loss that each who learns of it reports to those it watches
  * reaches all in log2 steps, as long as one way is left. */
 bool quoit_net_watches(const struct quoit_net *net, uint32_t host_index)
 {
@@ -106,7 +106,7 @@ bool quoit_net_watches(const struct quoit_net *net, uint32_t host_index)
            (count <= WATCH_ALL_HOSTS || (ahead & (ahead - 1)) == 0 || (behind & (behind - 1)) == 0);
 }
 
-/* Whether the end wants to hear from the host. */
+/* Whether the end waits for signs of the host. */
 static bool is_expected(const struct host *host)
 {
     return !host->is_self && (host->is_watched || host->is_awaited || host->outstanding_count > 0);

@@ -25,7 +25,7 @@
  * Silent hosts: every end sends heartbeats from within progress, to all others while there are few, else to some, so
  * that each host is watched by several. A host to which puts or gets are outstanding, or that is awaited, is asked for
  * a word as often. One of which nothing has come for quoit_net_notice_ns() is silent, as on_silence reports: its
- * process is stopped, the machine is busy or suspended, or a cable is out. It is waited for. Where the driver can tell,
+ * process is stopped, the machine is busy or suspended, or a cable is out. It is waited for. Where the driver knows,
  * a silent host whose machine acknowledges what it is sent has only no processor, however long that takes; but of one
  * that has never spoken, which may be of another job, that counts for five times start_limit_ns.
  *
@@ -112,7 +112,7 @@ struct quoit_net_choice {
 enum quoit_net_silence {
     QUOIT_NET_PRESENT,
     QUOIT_NET_ANSWERED, /* silent; its machine acknowledges what it is sent */
-    QUOIT_NET_DARK,     /* silent, and so is its machine, as far as the driver can tell */
+    QUOIT_NET_DARK,     /* silent, and so is its machine, as far as the driver knows */
 };
 
 struct quoit_net_config {

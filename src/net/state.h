@@ -22,12 +22,12 @@ enum message_kind {
 /* The payload of LOST. */
 struct loss {
     uint32_t host;
-    uint32_t status; /* as on_lost is told */
+    uint32_t status; /* as on_lost receives it */
 };
 
 /* The payload of GUEST. */
 struct arrival {
-    uint64_t opened_ns; /* on its host's clock: it tells guests of one number apart, of which the last one counts */
+    uint64_t opened_ns; /* on its host's clock: of guests with one number the last one counts */
     struct quoit_net_address address;
 };
 

@@ -256,7 +256,7 @@ static uint64_t cost_of(const struct quoit_wire_address *address, const struct q
     return address->family == 0 ? 0 : QUOIT_NET_PLACE_COSTS - 1;
 }
 
-/* One for each provider and device, of its best address; infos_out has what libfabric tells of it. Returns the count.
+/* One for each provider and device, of its best address; infos_out has what libfabric knows of it. Returns the count.
  */
 static uint32_t list(const struct fi_info *infos, const char *provider, const char *device,
                      struct quoit_net_candidate candidates_out[NETWORKS_MAX],
