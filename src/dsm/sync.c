@@ -404,7 +404,7 @@ static uint64_t take_node(struct quoit_dsm *dsm, uint64_t kind)
         syncs->buffer_of[index] = syncs->free_buffers[--syncs->free_buffer_count] + 1;
     uint64_t name = name_of(dsm, index);
     pthread_mutex_unlock(&syncs->lock);
-    __atomic_store_n(&syncs->nodes[index].next, 0, __ATOMIC_RELAXED);
+    quoit_dsm_swap(dsm, &syncs->nodes[index].next, 0, dsm->me); /* a late try may just look at it */
     __atomic_store_n(&syncs->nodes[index].flag, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&syncs->nodes[index].kind, kind, __ATOMIC_RELEASE);
     return name;

@@ -57,3 +57,13 @@ void shmem_ulong_atomic_or(unsigned long *dest, unsigned long value, int pe)
 {
     end(dest, begin(dest, pe) | value, pe);
 }
+
+void shmem_ulong_atomic_and(unsigned long *dest, unsigned long value, int pe)
+{
+    end(dest, begin(dest, pe) & value, pe);
+}
+
+void shmem_ulong_atomic_inc(unsigned long *dest, int pe)
+{
+    end(dest, begin(dest, pe) + 1, pe);
+}
