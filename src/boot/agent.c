@@ -32,7 +32,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define GRACE_NS 200000000u /* for the last output of the PEs that are ended */
 #define OBEY_NS  500000000u /* for END to reach them */
 #define TICK_MS  1000       /* between two checks of the records */
 #define SOON_MS  20
@@ -212,14 +211,15 @@ static void end_proxy(const struct agent *agent)
         kill(agent->proxy_pid, SIGKILL);
 }
 
-/* Ends all PEs. The reason has been reported. */
-__attribute__((noreturn)) static void finish(struct agent *agent, int status, uint64_t grace_ns)
+/* Ends all PEs. is_new: the reason has just been reported. */
+__attribute__((noreturn)) static void finish(struct agent *agent, int status, bool is_new)
 {
     if (agent->proxy_fd >= 0 && !agent->is_end_told)
         quoit_proxy_process_say(
             agent->proxy_fd,
             &(struct quoit_proxy_message){.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_END, .body.status = status});
-    quoit_clock_sleep_ns(grace_ns);
+    if (is_new)
+        quoit_ended_pause();
     say_end(agent, status);
     if (!wait_for_ends(agent, quoit_clock_now_ns() + OBEY_NS)) {
         kill_the_rest(agent, true);
@@ -240,13 +240,13 @@ __attribute__((noreturn)) static void finish_for(struct agent *agent, uint32_t p
     if (!is_told)
         quoit_ended_say(pe_of(agent, pe), shared, agent->members[pe].process);
     atomic_store(&header_of(agent)->is_told, 1);
-    finish(agent, quoit_ended_decision(header_of(agent)), is_told ? 0 : GRACE_NS);
+    finish(agent, quoit_ended_decision(header_of(agent)), !is_told);
 }
 
 __attribute__((noreturn)) static void finish_start(struct agent *agent, uint32_t pe, const char *how)
 {
     quoit_ended_line("PE %u %s during shmem_init; the job was ended [Q0312]", pe_of(agent, pe), how);
-    finish(agent, 1, GRACE_NS);
+    finish(agent, 1, true);
 }
 
 static void pe_gone(struct agent *agent, uint32_t pe)
@@ -443,11 +443,11 @@ static void make_memory(struct agent *agent)
         quoit_assert(is_placed); /* the member has tried it */
     }
     if (quoit_boot_make_memory(host, &job, agent->host_index) != QUOIT_OK)
-        finish(agent, 1, GRACE_NS);
+        finish(agent, 1, true);
     host->memory = mmap(NULL, host->layout.channels, PROT_READ | PROT_WRITE, MAP_SHARED, host->memory_fd, 0);
     if (host->memory == MAP_FAILED) {
         quoit_boot_say_unmapped(host, errno);
-        finish(agent, 1, GRACE_NS);
+        finish(agent, 1, true);
     }
     header_of(agent)->machine = quoit_machine_of(&job, agent->host_index, is_one_machine, core_count_of(agent));
 }
@@ -463,7 +463,7 @@ static void lay_out(struct agent *agent)
     quoit_step("agent", agent->host_index, "layout");
     if (agent->hosts->count > 1 &&
         quoit_proxy_process_start(&agent->host, agent->hosts->tag, &agent->proxy_fd, &agent->proxy_pid) != QUOIT_OK)
-        finish(agent, 1, GRACE_NS);
+        finish(agent, 1, true);
     agent->vigil.proxy = agent->proxy_pid;
     for (uint32_t pe = 0; pe < agent->count; pe++) {
         message.body.layout.pe = pe_of(agent, pe);
@@ -513,7 +513,7 @@ __attribute__((noreturn)) static void finish_lost(struct agent *agent)
 {
     if (quoit_ended_claim(header_of(agent), 1))
         quoit_lost_report(&agent->lost, agent->hosts, &agent->host.layout.job);
-    finish(agent, quoit_ended_decision(header_of(agent)), GRACE_NS);
+    finish(agent, quoit_ended_decision(header_of(agent)), true);
 }
 
 /* It would pass on what this host prints, so nobody may see that; its PEs would be left without it for ever. */
@@ -528,7 +528,7 @@ __attribute__((noreturn)) static void lose_launcher(struct agent *agent)
         quoit_ended_line("the launcher's process on host %s ended before its PEs; the job was ended [Q0320]",
                          name_of(agent, agent->host_index));
     }
-    finish(agent, agent->has_layout ? quoit_ended_decision(header_of(agent)) : 1, GRACE_NS); /* others report first */
+    finish(agent, agent->has_layout ? quoit_ended_decision(header_of(agent)) : 1, true); /* others report first */
 }
 
 __attribute__((noreturn)) static void lose_proxy(struct agent *agent, const char *how)
@@ -536,7 +536,7 @@ __attribute__((noreturn)) static void lose_proxy(struct agent *agent, const char
     agent->is_end_told = true; /* nobody hears it */
     if (quoit_ended_claim(header_of(agent), 1))
         quoit_ended_line("the proxy of host %s %s; the job was ended [Q0315]", name_of(agent, agent->host_index), how);
-    finish(agent, quoit_ended_decision(header_of(agent)), GRACE_NS);
+    finish(agent, quoit_ended_decision(header_of(agent)), true);
 }
 
 /* Another host has ended the job, and has said why. */
@@ -545,7 +545,7 @@ __attribute__((noreturn)) static void finish_as_told(struct agent *agent, int st
     agent->is_end_told = true;
     (void)quoit_ended_claim(header_of(agent), status);
     atomic_store(&header_of(agent)->is_told, 1);
-    finish(agent, quoit_ended_decision(header_of(agent)), 0);
+    finish(agent, quoit_ended_decision(header_of(agent)), false);
 }
 
 static void say_contact(struct agent *agent, const struct quoit_proxy_message *contact)
@@ -565,7 +565,7 @@ static bool are_all_in_job(const struct agent *agent)
 static void conclude(struct agent *agent, enum quoit_vigil_verdict verdict)
 {
     if (verdict == QUOIT_VIGIL_LEFT)
-        finish(agent, 1, GRACE_NS);
+        finish(agent, 1, true);
 }
 
 static void hear_proxy(struct agent *agent)
@@ -616,7 +616,7 @@ static void hear_proxy(struct agent *agent)
             quoit_ended_line("the PEs of host %s ended, and others wait for them in another shmem_init; the job was "
                              "ended [Q0204]",
                              name_of(agent, message.body.lost.host));
-        finish(agent, quoit_ended_decision(header_of(agent)), GRACE_NS);
+        finish(agent, quoit_ended_decision(header_of(agent)), true);
     default:
         break;
     }
@@ -632,7 +632,7 @@ static void look_for_contacts(struct agent *agent, uint64_t now_ns)
         quoit_ended_line("host %s has waited %.1f s for another host to join the network: it hangs, or needs a longer "
                          "QUOIT_LINK_TIMEOUT; the job was ended [Q0221]",
                          name_of(agent, agent->host_index), (double)(now_ns - agent->begin_ns) / 1e9);
-    finish(agent, quoit_ended_decision(header_of(agent)), GRACE_NS);
+    finish(agent, quoit_ended_decision(header_of(agent)), true);
 }
 
 /* A proxy that hangs serves nobody, and to the other hosts it looks like one that is stopped, for which they wait. Its
@@ -686,7 +686,7 @@ static void step(struct agent *agent)
         if (agent->members[pe].is_gone && quoit_ended_claim(header_of(agent), 1)) {
             quoit_ended_line("PE %u ended, and others wait for it in another shmem_init; the job was ended [Q0204]",
                              pe_of(agent, pe));
-            finish(agent, 1, GRACE_NS);
+            finish(agent, 1, true);
         }
     if (agent->is_going)
         conclude(agent, quoit_vigil_step(&agent->vigil, agent->proxy_fd, quoit_clock_now_ns()));
@@ -750,7 +750,7 @@ static void look_at_awaited(struct agent *agent)
         return;
     }
     quoit_ended_line("%s: it could run, and has done nothing; the job was ended [Q0238]", text);
-    finish(agent, 1, GRACE_NS);
+    finish(agent, 1, true);
 }
 
 static int tick_ms(const struct agent *agent)

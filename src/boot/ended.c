@@ -10,10 +10,15 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define DECIDED    0x100u
 #define PLACE_NS   1000000000u
+#define GRACE_NS   200000000u
+#define READ_NS    5000000000u
+#define LOOK_NS    5000000u
 #define LINE_BYTES 512
 #define HOST_BYTES 65
 
@@ -44,6 +49,27 @@ void quoit_ended_line(const char *format, ...)
     line[length++] = '\n';
     if (write(STDERR_FILENO, line, length) < 0)
         return; /* standard error is closed */
+}
+
+/* What was written to standard error and has not been read. */
+static bool has_unread(void)
+{
+    struct stat status;
+    int count = 0;
+    if (fstat(STDERR_FILENO, &status) != 0)
+        return false;
+    bool is_known = S_ISFIFO(status.st_mode)   ? ioctl(STDERR_FILENO, FIONREAD, &count) == 0
+                    : S_ISSOCK(status.st_mode) ? ioctl(STDERR_FILENO, TIOCOUTQ, &count) == 0
+                                               : false;
+    return is_known && count > 0;
+}
+
+void quoit_ended_pause(void)
+{
+    uint64_t until_ns = quoit_clock_now_ns() + READ_NS;
+    quoit_clock_sleep_ns(GRACE_NS);
+    while (has_unread() && quoit_clock_now_ns() < until_ns)
+        quoit_clock_sleep_ns(LOOK_NS);
 }
 
 int quoit_ended_status(struct quoit_pe_shared *shared)

@@ -25,5 +25,9 @@ void quoit_ended_say(uint32_t pe, struct quoit_pe_shared *shared, pid_t process)
 void quoit_ended_say_agent(void);
 /* Prints "quoit: text" on standard error. Unlike quoit_say() it names no PE as the speaker. */
 void quoit_ended_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Before something lets the launcher end the job, since launchers drop what they have not read then: waits 200 ms for
+ * the last output of PEs, and on until the reader of this process's standard error, a pipe or a socket, has read all
+ * that was written to it. At most 5 s. */
+void quoit_ended_pause(void);
 
 #endif

@@ -32,7 +32,6 @@
 #define PART_CONTACT    0u /* of a PE, in the exchange */
 #define PART_NETWORK    1u /* and the next: of its host's proxy, from the lowest PE */
 #define LOOK_NS         50000u
-#define GRACE_NS        200000000u /* for lines of other PEs, which Hydra drops when it is asked to end the job */
 #define REASON_NS       1000000000u
 #define CRASH_LOOK_NS   1000000
 #define CRASH_LOOKS_MAX 1500
@@ -427,7 +426,7 @@ static void wait_for_reason(const struct quoit_boot *boot, enum quoit_status sta
 /* There is no agent that could have those of other hosts end. */
 static void ask_for_end(struct quoit_exchange *exchange)
 {
-    quoit_clock_sleep_ns(GRACE_NS);
+    quoit_ended_pause();
     exchange->ops->abort(exchange, 1, "the job could not start");
 }
 

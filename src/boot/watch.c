@@ -17,8 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define GRACE_NS 200000000u /* for the last output of this PE, and for a launcher that is held up */
-#define TICK_MS  1000       /* between two questions to the agent */
+#define TICK_MS 1000 /* between two questions to the agent */
 
 struct watch {
     struct quoit_boot *boot;
@@ -72,7 +71,7 @@ static void agent_gone(struct watch *watch)
             return;
         if (!watch->is_reported)
             quoit_ended_say_agent();
-        quoit_clock_sleep_ns(GRACE_NS); /* Hydra drops what it has not read when it is asked to end the job */
+        quoit_ended_pause();
         obey(watch, &end);
     }
     struct quoit_host_header *header = boot->memory;
@@ -80,7 +79,7 @@ static void agent_gone(struct watch *watch)
         return;
     if (quoit_ended_claim(header, 1) && !watch->is_reported)
         quoit_ended_say_agent();
-    quoit_clock_sleep_ns(GRACE_NS);
+    quoit_ended_pause();
     _exit(quoit_ended_decision(header));
 }
 
