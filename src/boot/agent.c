@@ -211,15 +211,16 @@ static void end_proxy(const struct agent *agent)
         kill(agent->proxy_pid, SIGKILL);
 }
 
-/* Ends all PEs. is_new: the reason has just been reported. */
+/* Ends all PEs. is_new: the reason has just been reported; another host that hears of the end asks the launcher at
+ * once. */
 __attribute__((noreturn)) static void finish(struct agent *agent, int status, bool is_new)
 {
+    if (is_new)
+        quoit_ended_pause();
     if (agent->proxy_fd >= 0 && !agent->is_end_told)
         quoit_proxy_process_say(
             agent->proxy_fd,
             &(struct quoit_proxy_message){.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_END, .body.status = status});
-    if (is_new)
-        quoit_ended_pause();
     say_end(agent, status);
     if (!wait_for_ends(agent, quoit_clock_now_ns() + OBEY_NS)) {
         kill_the_rest(agent, true);

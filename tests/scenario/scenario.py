@@ -6,6 +6,7 @@ folder of the programs under test comes from SCENARIO_BIN, that of the test prog
 import os
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -109,6 +110,12 @@ def state_of(pid):
 def parent_of(pid):
     with open(f"/proc/{pid}/stat") as file:
         return int(file.read().rsplit(")", 1)[1].split()[1])
+
+
+def has_mpi(compiler):
+    """Whether it is there, and finds the header of its MPI, which packages have apart."""
+    return bool(shutil.which(compiler)) and subprocess.run([compiler, "-E", "-x", "c", "-"], input=b"#include <mpi.h>\n",
+                                                           capture_output=True, check=False).returncode == 0
 
 
 def has_steps():
