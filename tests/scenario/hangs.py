@@ -47,9 +47,10 @@ class Kinds(scenario.Case):
         self.fail(f"the job ended without {words}:\n{text}")
         return ""
 
-    def see_hangs(self, shape, kinds):
-        jobs = {kind: self.start("--timeout", "100s", *SHAPES[shape], HANG, kind) for kind in kinds}
-        for kind, job in jobs.items():
+    def see_hangs(self, cases):
+        """Each case is a shape and a kind; all at once, since their jobs sleep."""
+        jobs = {(shape, kind): self.start("--timeout", "300s", *SHAPES[shape], HANG, kind) for shape, kind in cases}
+        for (shape, kind), job in jobs.items():
             with self.subTest(shape=shape, kind=kind):
                 cause, code, position = HANGS[kind]
                 text = self.read_until(job, "the job goes on; Ctrl-C ends it")
@@ -61,13 +62,14 @@ class Kinds(scenario.Case):
                 self.assertRegex(err.decode(), r"ended by SIGINT +\[Q0207\]")
                 self.assertRegex(err.decode(), position.replace("is waiting", "was waiting").replace("are waiting", "were waiting"))
 
-    def see_waits(self, shape, kinds):
-        jobs = {kind: self.start(*SHAPES[shape], HANG, kind, stdin=subprocess.PIPE) for kind in kinds}
-        self.wait_for(lambda: self.stopped(), "the PE that stops itself")
+    def see_waits(self, cases):
+        jobs = {(shape, kind): self.start(*SHAPES[shape], HANG, kind, stdin=subprocess.PIPE) for shape, kind in cases}
+        stopping = sum(kind == "stops" for _, kind in cases)
+        self.wait_for(lambda: len(self.stopped()) == stopping, "the PEs that stop themselves")
         time.sleep(LONG_S)
         for pid in self.stopped():
             scenario.send(pid, signal.SIGCONT)
-        for kind, job in jobs.items():
+        for (shape, kind), job in jobs.items():
             with self.subTest(shape=shape, kind=kind):
                 out, err = job.communicate(b"x", timeout=scenario.LIMIT_S)
                 self.assertEqual((job.returncode, out, err), (0, b"the wait has ended\n", b""))
@@ -79,22 +81,20 @@ class Kinds(scenario.Case):
 class Short(Kinds):
     @unittest.skipIf(HAS_THREADS, "each PE has a second thread")
     def test_a_hang(self):
-        self.see_hangs("host", ("value",))
+        self.see_hangs([("host", "value")])
 
 
 class All(Kinds):
     @unittest.skipIf(HAS_THREADS, "each PE has a second thread")
     def test_hangs_on_one_host(self):
-        self.see_hangs("host", HANGS)
+        self.see_hangs([("host", kind) for kind in HANGS])
 
     @unittest.skipIf(HAS_THREADS, "each PE has a second thread")
     def test_hangs_on_a_ring_and_a_network(self):
-        for shape in ("ring", "tcp"):
-            self.see_hangs(shape, FEW)
+        self.see_hangs([(shape, kind) for shape in ("ring", "tcp") for kind in FEW])
 
     def test_waits_that_end(self):
-        for shape, kinds in (("host", WAITS), ("ring", WAITS_OF_RINGS)):
-            self.see_waits(shape, kinds)
+        self.see_waits([("host", kind) for kind in WAITS] + [("ring", kind) for kind in WAITS_OF_RINGS])
 
 
 if __name__ == "__main__":
