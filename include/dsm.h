@@ -104,11 +104,16 @@ void dsm_migrate(void *address, size_t bytes, int pe);
 void dsm_acquire(const void *address, size_t bytes);
 void dsm_release(const void *address, size_t bytes);
 
-/* Adds to a word of shared memory, atomically with respect to other dsm_fetch_add, and returns the previous value.
- * Orders nothing else. Plain loads of the word see the result after the next synchronisation. */
+/* --- Atomics on an aligned word of shared memory: each returns the value before, and is atomic with respect to the
+ * others. They order nothing else. Plain loads of the word see the result after the next synchronisation; no plain
+ * store may change it meanwhile. compare_swap stores the value if the word is `expected`. */
+uint64_t dsm_fetch(const uint64_t *word);
 uint64_t dsm_fetch_add(uint64_t *word, uint64_t value);
+uint64_t dsm_swap(uint64_t *word, uint64_t value);
+uint64_t dsm_compare_swap(uint64_t *word, uint64_t expected, uint64_t value);
 
-/* --- Locks. trylock returns 0 or EBUSY, timedlock 0 or ETIMEDOUT. A timed waiter does not join the lock's queue. */
+/* --- Locks. The try forms return 0 or EBUSY, timedlock 0 or ETIMEDOUT. A timed waiter does not join the lock's queue.
+ */
 typedef struct {
     uint64_t word;
 } dsm_lock_t, dsm_rwlock_t, dsm_cond_t, dsm_sem_t, dsm_flag_t, dsm_once_t, dsm_barrier_t;
@@ -122,6 +127,8 @@ void dsm_unlock(dsm_lock_t *lock);
 void dsm_rwlock_init(dsm_rwlock_t *lock);
 void dsm_rdlock(dsm_rwlock_t *lock); /* waits behind waiting writers */
 void dsm_wrlock(dsm_rwlock_t *lock);
+int dsm_tryrdlock(dsm_rwlock_t *lock); /* EBUSY also where a writer waits */
+int dsm_trywrlock(dsm_rwlock_t *lock);
 void dsm_rwunlock(dsm_rwlock_t *lock);
 
 /* --- Condition variables: as in POSIX, without spurious wakeups. timedwait returns 0 or ETIMEDOUT, holding the lock.

@@ -101,28 +101,69 @@ void dsm_release(const void *address, size_t bytes)
     quoit_dsm_span_end(dsm, QUOIT_DSM_DIFFING, timer);
 }
 
+/* Atomics */
+
+enum deed { FETCH, ADD, SWAP, COMPARE_SWAP };
+
+static uint64_t at_home(struct quoit_dsm *dsm, uint64_t *master, int home, enum deed deed, uint64_t expected,
+                        uint64_t value)
+{
+    switch (deed) {
+    case FETCH:
+        return quoit_dsm_fetch(dsm, master, home);
+    case ADD:
+        return quoit_dsm_add(dsm, master, value, home);
+    case SWAP:
+        return quoit_dsm_swap(dsm, master, value, home);
+    case COMPARE_SWAP:
+        break;
+    }
+    return quoit_dsm_compare_swap(dsm, master, expected, value, home);
+}
+
 /* The own copy, and its twin, are brought up to date too, so that a diff does not take the new value for a write of the
  * program's. */
-uint64_t dsm_fetch_add(uint64_t *word, uint64_t value)
+static uint64_t update(const uint64_t *word, enum deed deed, uint64_t expected, uint64_t value, const char *call)
 {
-    struct quoit_dsm *dsm = running_for(word, sizeof *word, "dsm_fetch_add");
+    struct quoit_dsm *dsm = running_for(word, sizeof *word, call);
     if ((uintptr_t)word % sizeof *word != 0)
-        quoit_dsm_wrong("dsm_fetch_add: word is %p, but its address is a multiple of 8", (void *)word);
+        quoit_dsm_wrong("%s: word is %p, but its address is a multiple of 8", call, (const void *)word);
     struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     quoit_dsm_lock(dsm);
     uint64_t page = quoit_dsm_space_page(dsm, word), offset = (uintptr_t)word & (dsm->page_bytes - 1);
     int home = dsm->is_direct ? 0 : quoit_dsm_home_of(dsm, page);
     uint64_t *own = (uint64_t *)(quoit_dsm_frame(dsm, page) + offset);
     uint64_t *master = (uint64_t *)(quoit_dsm_master(dsm, page) + offset);
-    uint64_t before = quoit_dsm_add(dsm, master, value, home), after = before + value;
-    if ((home != dsm->me || dsm->races) && !dsm->is_direct && dsm->states[page] != QUOIT_DSM_INVALID) {
+    uint64_t before = at_home(dsm, master, home, deed, expected, value), after = deed == ADD ? before + value : value;
+    bool is_changed = deed != FETCH && (deed != COMPARE_SWAP || before == expected);
+    if (is_changed && (home != dsm->me || dsm->races) && !dsm->is_direct && dsm->states[page] != QUOIT_DSM_INVALID) {
         memcpy(own, &after, sizeof after);
         if (dsm->has_twin[page])
             memcpy(quoit_dsm_twin(dsm, page) + offset, &after, sizeof after);
     }
-    if (!dsm->is_direct)
+    if (is_changed && !dsm->is_direct)
         quoit_dsm_add_extra(dsm, page);
     quoit_dsm_unlock(dsm);
     quoit_dsm_span_end(dsm, QUOIT_DSM_LOCKING, timer);
     return before;
+}
+
+uint64_t dsm_fetch(const uint64_t *word)
+{
+    return update(word, FETCH, 0, 0, "dsm_fetch");
+}
+
+uint64_t dsm_fetch_add(uint64_t *word, uint64_t value)
+{
+    return update(word, ADD, 0, value, "dsm_fetch_add");
+}
+
+uint64_t dsm_swap(uint64_t *word, uint64_t value)
+{
+    return update(word, SWAP, 0, value, "dsm_swap");
+}
+
+uint64_t dsm_compare_swap(uint64_t *word, uint64_t expected, uint64_t value)
+{
+    return update(word, COMPARE_SWAP, expected, value, "dsm_compare_swap");
 }

@@ -103,7 +103,7 @@ void dsm_rwlock_init(dsm_rwlock_t *lock)
     reset(lock, "dsm_rwlock_init");
 }
 
-static void rw_enter(dsm_rwlock_t *lock, uint64_t kind, const char *call)
+static int rw_enter(dsm_rwlock_t *lock, uint64_t kind, bool may_wait, const char *call)
 {
     struct quoit_dsm *dsm = quoit_dsm_running(call);
     struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
@@ -113,7 +113,7 @@ static void rw_enter(dsm_rwlock_t *lock, uint64_t kind, const char *call)
     bool is_free = monitor.head == 0 && (monitor.inside == 0 || (kind == READER && monitor.inside != WRITING));
     uint64_t waiter = 0;
     if (!is_free)
-        waiter = quoit_dsm_waiter_append(dsm, &monitor, kind);
+        waiter = may_wait ? quoit_dsm_waiter_append(dsm, &monitor, kind) : 0;
     else if (kind == READER)
         monitor.inside++;
     else
@@ -122,16 +122,27 @@ static void rw_enter(dsm_rwlock_t *lock, uint64_t kind, const char *call)
     if (waiter != 0)
         wait_for(dsm, object, waiter, UINT64_MAX);
     quoit_dsm_span_end(dsm, QUOIT_DSM_LOCKING, timer);
+    return is_free || may_wait ? 0 : EBUSY;
 }
 
 void dsm_rdlock(dsm_rwlock_t *lock)
 {
-    rw_enter(lock, READER, "dsm_rdlock");
+    rw_enter(lock, READER, true, "dsm_rdlock");
 }
 
 void dsm_wrlock(dsm_rwlock_t *lock)
 {
-    rw_enter(lock, WRITER, "dsm_wrlock");
+    rw_enter(lock, WRITER, true, "dsm_wrlock");
+}
+
+int dsm_tryrdlock(dsm_rwlock_t *lock)
+{
+    return rw_enter(lock, READER, false, "dsm_tryrdlock");
+}
+
+int dsm_trywrlock(dsm_rwlock_t *lock)
+{
+    return rw_enter(lock, WRITER, false, "dsm_trywrlock");
 }
 
 /* The oldest waiter goes in, and with a reader all readers up to the next writer. They are woken once the monitor was

@@ -28,27 +28,29 @@ EXAMPLES = {
     "dsm_page": (["16"], r"16 pages, [23] PEs: \S+ us a page"),
     "dsm_sor": (["64", "5"], CHECKSUM),
     "dsm_tsp": (["8"], VERIFIED),
+    "dsm_words": (["20"], CHECKSUM),
 }
 
 
 class Examples(installed.Case):
     def sources(self, name):
-        """Those of one example, as README.md has it: NAME.c, or all of a folder."""
+        """Those of one example, as README.md has it: NAME.c or NAME.cpp, or all of a folder."""
         folder = os.path.join(self.prefix, "share", "quoit", "examples")
-        one = os.path.join(folder, f"{name}.c")
-        if os.path.exists(one):
-            return [one]
+        for one in (os.path.join(folder, name + ending) for ending in (".c", ".cpp")):
+            if os.path.exists(one):
+                return [one]
         return sorted(os.path.join(folder, name, file) for file in os.listdir(os.path.join(folder, name)) if file.endswith(".c"))
 
     def test_every_example(self):
         folder = os.path.join(self.prefix, "share", "quoit", "examples")
-        self.assertEqual({name.removesuffix(".c") for name in os.listdir(folder)} - {"python"}, set(EXAMPLES))
+        self.assertEqual({re.sub("[.]c(pp)?$", "", name) for name in os.listdir(folder)} - {"python"}, set(EXAMPLES))
         self.write("edges", "a b\nb c\nc a\nd a\n")
         for number, (name, (arguments, pattern)) in enumerate(EXAMPLES.items()):
             self.prefix = (self.copies.blank, self.copies.moved)[number % 2]
             with self.subTest(example=name):
                 shared = ["-lqdsm"] if name.startswith("dsm_") else []
-                self.command("oshcc", "-O2", *self.sources(name), "-o", name, *shared)
+                sources = self.sources(name)
+                self.command("oshc++" if sources[0].endswith(".cpp") else "oshcc", "-O2", *sources, "-o", name, *shared)
                 found = []
                 for hosts in (2, 3):
                     out = self.command("oshrun", "--hosts", hosts, "-n", hosts, "--timeout", 280, f"./{name}", *arguments)
