@@ -243,7 +243,7 @@ def series_name(row):
     return f"{row['buffers']}, {row['cache']}"
 
 
-def lines_of(rows, title, y_label, value, limit_name, limit):
+def lines_of(rows, title, label, unit, value, limit_name, limit):
     """A plot over bytes: one series per kind of buffers and cache; limits are dashed."""
     series = {}
     for row in rows:
@@ -251,16 +251,18 @@ def lines_of(rows, title, y_label, value, limit_name, limit):
     limits = [{"name": f"{limit_name} ({name})" if len(series) > 1 else limit_name,
                "points": [[row["bytes"], limit(row)] for row in of]} for name, of in series.items()
               if len(series) == 1 or name.startswith("heap")] if limit else [{"name": "the limit", "y": 1}]
-    return {"kind": "lines", "title": title, "x_label": "bytes", "x_is_bytes": True, "y_is_log": True, "y_label": y_label,
+    return {"kind": "lines", "title": title, "x_label": "bytes", "x_is_bytes": True, "y_is_log": True, "y_label": label,
+            **({"y_unit": unit} if unit else {}),
             "series": [{"name": name, "points": [[row["bytes"], value(row)] for row in of]} for name, of in series.items()],
             "limits": limits}
 
 
 def table_of(rows):
-    return {"kind": "table", "title": "Every row: ns of one call",
+    return {"kind": "table", "title": "Every row: one call",
             "columns": ["bytes", "buffers", "min", "median", "p99", "samples", "rate", "limit", "ratio"],
-            "rows": [[size_text(row["bytes"]), series_name(row), row["ns"]["min"], row["ns"]["median"], row["ns"]["p99"],
-                      row["ns"]["samples"], f"{row['rate']:.4g} {row['rate_unit']}" if "rate" in row else "",
+            "units": ["B", None, "ns", "ns", "ns", None, None, "ns", None],
+            "rows": [[row["bytes"], series_name(row), row["ns"]["min"], row["ns"]["median"], row["ns"]["p99"],
+                      row["ns"]["samples"], {"value": row["rate"], "unit": row["rate_unit"]} if "rate" in row else "",
                       row["limit_ns"]["median"], {"value": row["ratio"], "mark": "good"} if row["ratio"] <= NEAR_LIMIT else row["ratio"]]
                      for row in rows]}
 
@@ -268,12 +270,12 @@ def table_of(rows):
 def section(test, rows):
     items = []
     if len({row["bytes"] for row in rows}) > 1:
-        items.append(lines_of(rows, f"{test}: time of a call", "ns, median", lambda row: row["ns"]["median"],
+        items.append(lines_of(rows, f"{test}: time of a call", "median", "ns", lambda row: row["ns"]["median"],
                               rows[0]["limit"], lambda row: row["limit_ns"]["median"]))
         if all(row.get("rate_unit") == "MB/s" for row in rows):
-            items.append(lines_of(rows, f"{test}: bandwidth", "MB/s, median", lambda row: row["rate"], rows[0]["limit"],
+            items.append(lines_of(rows, f"{test}: bandwidth", "median", "MB/s", lambda row: row["rate"], rows[0]["limit"],
                                   lambda row: row["bytes"] / max(row["limit_ns"]["median"], 1e-3) * 1e3))
-        items.append(lines_of(rows, f"{test}: time over the limit", "ratio", lambda row: row["ratio"], None, None))
+        items.append(lines_of(rows, f"{test}: time over the limit", "ratio", None, lambda row: row["ratio"], None, None))
     return {"title": test, "items": items + [table_of(rows)]}
 
 
@@ -281,10 +283,11 @@ def fixed_section(rows):
     """Bars and a table of the tests that have no sizes."""
     names = [row["test"] for row in rows]
     return {"title": "Calls without data", "items": [
-        {"kind": "bars", "title": "time of a call and its limit", "y_label": "ns, median", "y_is_log": True, "groups": names,
+        {"kind": "bars", "title": "time of a call and its limit", "y_label": "median", "y_unit": "ns", "y_is_log": True,
+         "groups": names,
          "series": [{"name": "call", "values": [row["ns"]["median"] for row in rows]},
                     {"name": "limit", "values": [row["limit_ns"]["median"] for row in rows]}]},
-        {"kind": "table", "columns": ["test", "min", "median", "p99", "limit", "", "ratio"],
+        {"kind": "table", "columns": ["test", "min", "median", "p99", "limit", "", "ratio"], "units": [None, *["ns"] * 4, None, None],
          "rows": [[row["test"], row["ns"]["min"], row["ns"]["median"], row["ns"]["p99"], row["limit_ns"]["median"],
                    row["limit"], row["ratio"]] for row in rows]}]}
 
@@ -295,7 +298,7 @@ def page(path):
     for row in result["rows"]:
         tests.setdefault(row["test"], []).append(row)
     fixed = [rows[0] for rows in tests.values() if len(rows) == 1]
-    machine = {"kind": "table", "title": "This machine, ns", "columns": ["", "min", "median", "p99"],
+    machine = {"kind": "table", "title": "This machine", "columns": ["", "min", "median", "p99"], "units": [None, *["ns"] * 3],
                "rows": [[name, one["min"], one["median"], one["p99"]] for name, one in result["machine"].items()]}
     report = {"title": f"{result['library']}, {result['pes']} PEs",
               "text": [f"{result.get('processor', '')}, {result.get('processors', '?')} processors; {result.get('date', '')}; "

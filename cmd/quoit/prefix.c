@@ -103,5 +103,6 @@ int prefix_run_python(const char *name, char *const *arguments, FILE *input, FIL
 bool prefix_make_page(FILE *data, const char *path)
 {
     rewind(data);
-    return prefix_run_python("figures", (char *[]){"report", "quoit", "-", (char *)path, NULL}, data, NULL) == 0;
+    return prefix_run_python("figures", (char *[]){"report", "quoit", "-", "--html", (char *)path, NULL}, data, NULL) ==
+           0;
 }

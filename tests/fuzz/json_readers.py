@@ -18,6 +18,7 @@ import traceback
 ARGUMENTS = sys.argv[1:]
 SOURCE = ARGUMENTS[0]
 sys.path[:0] = [os.path.join(SOURCE, "cmd", "quoit"), os.path.join(SOURCE, "cmd", "quoit", "figures")]
+import drawing
 import page
 import perf
 
@@ -120,7 +121,7 @@ def try_perf(rng, folder, names):
 def try_report(rng, folder, names):
     make(REPORT, rng, names[0])
     target = os.path.join(folder, "page.html")
-    told = run(lambda: page.main("quoit", [names[0], target]), [])
+    told = run(lambda: page.main("quoit", [names[0], "--html", target]), [])
     left = sorted(set(os.listdir(folder)) - {os.path.basename(name) for name in names})
     if left not in (([], ["page.html"]) if not told else ([],)):
         raise AssertionError(f"left behind: {left}")
@@ -137,18 +138,18 @@ def main():
     seed, seconds = option("--seed", random.SystemRandom().randrange(1 << 32)), option("--seconds", 3.0)
     print(f"seed {seed}: repeat with json_readers.py {SOURCE} --seed {seed}", flush=True)
     try:
-        page.load_matplotlib()
+        drawing.load_matplotlib()
     except SystemExit:
-        page.plot = lambda item, number: ""
-    page.find_matplotlib = lambda: None
-    draw, rng, counts = page.plot, random.Random(seed), {"read": 0, "refused": 0}
+        drawing.svg = lambda item, number: ""
+    drawing.find_matplotlib = lambda: None
+    draw, rng, counts = drawing.svg, random.Random(seed), {"read": 0, "refused": 0}
     end = time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as folder:
         names = [os.path.join(folder, name) for name in ("changed.json", "valid.json")]
         with open(names[1], "w", encoding="utf-8") as file:
             json.dump(RESULT, file)
         while time.monotonic() < end:
-            page.plot = draw if counts["read"] < DRAWN_MAX else lambda item, number: ""
+            drawing.svg = draw if counts["read"] < DRAWN_MAX else lambda item, number: ""
             for reader in (try_perf, try_report):
                 try:
                     told = reader(rng, folder, names)

@@ -99,7 +99,7 @@ class Commands(installed.Case):
         self.skip_without_matplotlib()
         for _ in self.prefixes():
             data = self.quiet("quoit", "predict", "--hosts", "2,3", "--seeds", "1", "--bytes", "4K", "--json")
-            self.quiet("quoit", "report", "-", "page.html", text_in=data)
+            self.quiet("quoit", "report", "-", "--html", "page.html", text_in=data)
             self.assert_page("page.html")
 
     def test_ring(self):

@@ -17,11 +17,24 @@ def check(path):
             target = element.get(name, "#")
             assert target.startswith("#"), f"{element.tag} leads to {target}"
             assert target == "#" or target[1:] in identifiers, f"{element.tag} leads to {target}, which is not there"
-        assert element.tag not in ("script", "link", "iframe", "img"), f"there is a {element.tag}"
+        assert element.tag not in ("link", "iframe", "img"), f"there is a {element.tag}"
+    for script in tree.iter("script"):
+        assert not script.keys() and not re.search(r"fetch|XMLHttpRequest|import|WebSocket|eval", script.text), "a script that loads"
     assert not re.search(r"https?:|@import|url\((?!#)", text), "the page names another place"
+    assert "prefers-color-scheme: dark" in text and 'name="viewport"' in text, "one theme, or one size of screen"
     for target in re.findall(r"url\(#([^)]*)\)", text):
         assert target in identifiers, f"url(#{target}) is not there"
+    check_figures(tree)
     return tree
+
+
+def check_figures(tree):
+    """Each plot has a name to save it by, its numbers for a CSV, and no colour that a theme cannot change."""
+    for figure in tree.iter("figure"):
+        assert re.fullmatch(r"[a-z0-9-]+", figure.get("data-name")), figure.attrib
+        assert [part.tag for part in figure][-1] == "details" and figure[0].tag == "svg", [part.tag for part in figure]
+        drawn = ElementTree.tostring(figure[0], encoding="unicode")
+        assert not re.search(r"(?<!, )#[0-9a-f]{6}\b", drawn.replace("clip-path", "")), "a colour of no theme"
 
 
 def tables(tree):

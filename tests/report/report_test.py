@@ -20,7 +20,7 @@ SAMPLE = {
             {"kind": "text", "text": ["A paragraph."]},
             {"kind": "table", "title": "T", "columns": ["a", "b"],
              "rows": [["x<y", 1.25], [{"value": "off", "mark": "bad"}, None]]},
-            {"kind": "lines", "title": "rate", "x_label": "size", "y_label": "MB/s", "x_is_bytes": True,
+            {"kind": "lines", "title": "rate", "x_label": "size", "y_label": "speed", "y_unit": "MB/s", "x_is_bytes": True,
              "series": [{"name": "puts", "points": [[1024, 100], [4096, 321.5], [1048576, 6000]]},
                         {"name": "gets", "points": [[1024, 50], [1048576, 5000]], "is_dashed": True}],
              "bands": [{"name": "at one", "points": [[1048576, 4500, 5000]]},
@@ -31,12 +31,16 @@ SAMPLE = {
             {"kind": "bars", "title": "time", "text": "caption", "y_label": "us", "groups": ["one", "two"],
              "is_stacked": True, "y_is_log": False,
              "series": [{"name": "p", "values": [1, None]}, {"name": "q", "values": [2, 3]}],
-             "bands": [{"name": "told", "group": "two", "low": 2, "high": 2.5}], "limits": [{"name": "end", "y": 4}]}]}]}
+             "bands": [{"name": "told", "group": "two", "low": 2, "high": 2.5}], "limits": [{"name": "end", "y": 4}]},
+            {"kind": "table", "columns": ["c", "d"], "units": ["ns", None],
+             "rows": [[1234.5, {"value": 4096, "unit": "B"}], [999.96e6, {"value": 23920, "unit": "MB/s"}]]},
+            {"kind": "boxes", "boxes": [{"title": "a box", "mark": "bad", "quote": "said so",
+                                         "facts": [["is", {"value": 50, "unit": "%", "mark": "bad"}], ["was", "else"]]}]}]}]}
 
 
 def write(data, folder):
     target = os.path.join(folder, "page.html")
-    result = subprocess.run([sys.executable, "-B", REPORT, "report", "quoit", "-", target], input=json.dumps(data), text=True,
+    result = subprocess.run([sys.executable, "-B", REPORT, "report", "quoit", "-", "--html", target], input=json.dumps(data), text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=280)
     return result, target
 
@@ -54,14 +58,22 @@ def test_page():
             assert first == file.read(), "the same data gave another page"
     text = "".join(tree.itertext())
     for word in ("A <sample> & \"more\"", "First & foremost.", "A paragraph.", "puts", "gets", "at one", "everywhere",
-                 "somewhere", "the link", "a copy", "told", "end", "caption", "size", "MB/s"):
+                 "somewhere", "the link", "a copy", "told", "end", "caption", "size", "speed", "a box", "said so", "50 %", "else"):
         assert word in text, f"{word} is not on the page"
     assert len(list(tree.iter("svg"))) == 2
-    own, lines, bars = page.tables(tree)
+    own, lines, bars, scaled = page.tables(tree)
     assert own == [["a", "b"], ["x<y", "1.25"], ["off", "\u2013"]], own
-    assert lines == [["size", "puts", "gets"], ["1 K", "100", "50"], ["4 K", "321.5", "\u2013"],
-                     ["1 M", "6000", "5000"]], lines
-    assert bars == [["", "p", "q"], ["one", "1", "2"], ["two", "\u2013", "3"]], bars
+    assert lines[0] == ["size", "puts", "gets", "at one, low", "at one, high", "everywhere, low", "everywhere, high",
+                        "somewhere, low", "somewhere, high", "the link", "a copy"], lines
+    assert [row[:3] for row in lines[1:]] == [["1 KiB", "100 MB/s", "50 MB/s"], ["4 KiB", "322 MB/s", "\u2013"],
+                                              ["1 MiB", "6 GB/s", "5 GB/s"]], lines
+    assert lines[3][3:7] == ["4.5 GB/s", "5 GB/s", "2.5 GB/s", "3.75 GB/s"] and lines[2][7:] == [
+        "100 MB/s", "200 MB/s", "6.41 GB/s", "\u2013"], lines
+    assert bars == [["", "p", "q", "told, low", "told, high", "end"], ["one", "1", "2", "\u2013", "\u2013", "4"],
+                    ["two", "\u2013", "3", "2", "2.5", "4"]], bars
+    assert scaled == [["c", "d"], ["1.23 us", "4 KiB"], ["1 s", "23.9 GB/s"]], scaled
+    raw = [[cell.get("data-value", cell.text) for cell in row] for row in next(tree.iter("figure")).iter("tr")]
+    assert raw[0][:2] == ["size", "puts (MB/s)"] and raw[2][:3] == ["4096", "321.5", ""], f"for a CSV: {raw}"
 
 
 def test_wrong_data():
@@ -71,6 +83,7 @@ def test_wrong_data():
         return data
 
     lines, bars = (lambda data: data["sections"][0]["items"][2]), (lambda data: data["sections"][1]["items"][0])
+    box = lambda data: data["sections"][1]["items"][2]["boxes"][0]
     cases = [
         (broken(lambda data: data.pop("title")), "'title' is missing"),
         (broken(lambda data: data.update(titel="x")), "no key 'titel'"),
@@ -84,6 +97,11 @@ def test_wrong_data():
         (broken(lambda data: lines(data).update(bands=[{"name": "x", "points": []}])), "bands[0] has neither points nor a constant"),
         (broken(lambda data: lines(data).update(limits=[{"name": "x", "points": []}])), "limits[0] has neither points nor a constant"),
         (broken(lambda data: bars(data)["bands"][0].update(group="three")), "no group 'three'"),
+        (broken(lambda data: data["sections"][1]["items"][1]["units"].pop()), "items[1].units[0] does not have 2 entries"),
+        (broken(lambda data: data["sections"][1]["items"][1]["units"].append(7)), "items[1].units"),
+        (broken(lambda data: box(data).pop("facts")), "boxes[0]: 'facts' is missing"),
+        (broken(lambda data: box(data)["facts"].append(["x", "y", "z"])), "boxes[0].facts[2]"),
+        (broken(lambda data: box(data).update(mark="x")), "boxes[0].mark is none of"),
     ]
     with tempfile.TemporaryDirectory() as folder:
         for data, message in cases:
@@ -99,7 +117,7 @@ PLACE = '{"pe":0,"block":"0x200000000000","bytes":8192,"fetches":%d,"diffs":1,"f
 
 def write_text(text, folder):
     target = os.path.join(folder, "page.html")
-    result = subprocess.run([sys.executable, "-B", REPORT, "report", "quoit", "-", target], input=text, text=True,
+    result = subprocess.run([sys.executable, "-B", REPORT, "report", "quoit", "-", "--html", target], input=text, text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=280, check=False)
     return result, target
 
@@ -114,9 +132,10 @@ def test_stats():
         tree = page.check(target)
     times, service, means, counts, places = page.tables(tree)
     assert times[0][1:] == ["compute", "page", "diff", "lock wait", "barrier wait"], times
-    assert times[1:] == [["PE 0", "1.5", "0.25", "0", "0", "0"], ["PE 1", "1.5", "0.25", "0", "0", "0"]], times
-    assert service[1:] == [["PE 0", "0.125"], ["PE 1", "0"]], service
-    assert means[1] == ["compute", "1.5", "85.71"] and means[2] == ["page", "0.25", "14.29"], means
+    assert times[1:] == [["PE 0", "1.5 s", "250 ms", "0 s", "0 s", "0 s"],
+                         ["PE 1", "1.5 s", "250 ms", "0 s", "0 s", "0 s"]], times
+    assert service[1:] == [["PE 0", "125 ms"], ["PE 1", "0 s"]], service
+    assert means[1] == ["compute", "1.5 s", "85.71 %"] and means[2] == ["page", "250 ms", "14.29 %"], means
     assert counts == [["", "PE 0", "PE 1"], ["read faults", "8", "7"]], counts
     assert [row[3] for row in places] == ["fetches", "9", "3"] and places[1][5] == "2", places
 
@@ -137,7 +156,7 @@ def test_matplotlib_missing():
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, "matplotlib.py"), "w", encoding="utf-8") as file:
             file.write("raise ImportError('not here')\n")
-        result = subprocess.run([sys.executable, "-B", REPORT, "report", "quoit", "-", "/dev/null"],
+        result = subprocess.run([sys.executable, "-B", REPORT, "report", "quoit", "-", "--html", "/dev/null"],
                                 input=json.dumps(SAMPLE), text=True,
                                 env={**os.environ, "PYTHONPATH": folder}, stderr=subprocess.PIPE, timeout=280)
         assert result.returncode == 1 and "python3-matplotlib" in result.stderr, result

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 
+import drawing
 import page
 import perf
 from arguments import Parser
@@ -279,7 +280,7 @@ def plots_of(predicted, measured):
             for what in ("put", "get"):
                 keys = [(size, (hosts, what, hop, size)) for size in SIZES if (hosts, what, hop, size) in measured]
                 yield {"kind": "lines", "title": f"{what}, {hosts} hosts, {hop} hop{'s' * (hop > 1)}", "x_label": "bytes",
-                       "x_is_bytes": True, "y_is_log": True, "y_label": "us",
+                       "x_is_bytes": True, "y_is_log": True, "y_label": "time of a call", "y_unit": "us",
                        "bands": [{"name": "measured, all rounds", "points": [
                            [size, min(measured[key]), max(measured[key])] for size, key in keys]}],
                        "series": [{"name": name, "is_dashed": name == "predicted", "points": [
@@ -317,8 +318,9 @@ def report(machine, predicted, measured, limits, measured_percent):
                     [[f"copy of {size} bytes", ns] for size, ns in machine["copy_ns"].items()] +
                     [[f"{name} of transfers of {size} bytes", ns] for name in FAR for size, ns in machine[f"{name}_ns"].items()]}]},
                 {"title": "Every point", "items": [
-                    {"kind": "table", "columns": ["hosts", "call", "hops", "bytes", "predicted, us", "measured, us", "spread, %",
-                                                  "error, %", "cause, above"],
+                    {"kind": "table", "columns": ["hosts", "call", "hops", "bytes", "predicted", "measured", "spread", "error",
+                                                  "cause, above"],
+                     "units": [None, None, None, "B", "us", "us", "%", "%", None],
                      "rows": [[*row[:-2], {"value": row[-2], "mark": "bad" if row[-2] > GOAL else "good"},
                                {"value": row[-1], "mark": "good" if abs(row[-1]) <= GOAL else "bad"}, lacking(row)]
                               for row in rows]}]},
@@ -329,7 +331,7 @@ def main(quoit, arguments):
     parser = Parser("quoit sim --calibrate")
     parser.add_argument("folder")
     folder = parser.parse_args(arguments).folder
-    page.find_matplotlib()
+    drawing.find_matplotlib()
     simulator = Simulator(quoit)
     try:
         os.makedirs(folder, exist_ok=True)

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 
+import drawing
 import page
 import papers
 from arguments import Parser, oshrun_of
@@ -194,8 +195,8 @@ def relate_parts(runs):
 def table_2(pages):
     rows = [[bus or "one host", protocol, hosts, TABLE_2.get((bus, protocol, hosts)), us]
             for (bus, protocol, hosts), us in sorted(pages.items(), key=lambda item: (str(item[0][0]), *item[0][1:]))]
-    return {"kind": "table", "title": "Time of a page, us (DSM, table 2)",
-            "columns": ["bus", "protocol", "PEs", "the paper", "here"], "rows": rows}
+    return {"kind": "table", "title": "Time of a page (DSM, table 2)",
+            "columns": ["bus", "protocol", "PEs", "the paper", "here"], "units": [None, None, None, "us", "us"], "rows": rows}
 
 
 def figure_8(runs):
@@ -204,8 +205,8 @@ def figure_8(runs):
         times = {key: runs[name, *key].seconds for key in ((bus, protocol) for protocol in PROTOCOLS for bus in (*BUSES, None))}
         rows.append([name, *times.values()])
     columns = ["", *[f"{protocol}-{'one host' if not bus else bus[4]}" for protocol in PROTOCOLS for bus in (*BUSES, None)]]
-    return {"kind": "table", "title": f"Execution time, s, {HOSTS} PEs (DSM, figure 8; X is PCI-X, E is PCI-Express)",
-            "columns": columns, "rows": rows}
+    return {"kind": "table", "title": f"Execution time, {HOSTS} PEs (DSM, figure 8; X is PCI-X, E is PCI-Express)",
+            "columns": columns, "units": [None, *["s"] * (len(columns) - 1)], "rows": rows}
 
 
 def figure_9(runs):
@@ -216,8 +217,9 @@ def figure_9(runs):
             whole = sum(parts.values())
             rows.append([name, bus or "one host", *[value for part in parts.values()
                                                     for value in (part, 100 * part / whole if whole else 0)]])
-    return {"kind": "table", "title": "Where the time goes, NEWGENDSM, s and % (DSM, figure 9)",
-            "columns": ["", "bus", *[column for part in SPANS for column in (part, "%")]], "rows": rows}
+    return {"kind": "table", "title": "Where the time goes, NEWGENDSM (DSM, figure 9)",
+            "columns": ["", "bus", *[column for part in SPANS for column in (part, "share")]],
+            "units": [None, None, *["s", "%"] * len(SPANS)], "rows": rows}
 
 
 def summary(relations, quotes):
@@ -275,7 +277,7 @@ def parse(quoit, arguments):
 
 def main(quoit, arguments):
     options = parse(quoit, arguments)
-    page.find_matplotlib()
+    drawing.find_matplotlib()
     quotes = papers.quotes()
     try:
         os.makedirs(options.out, exist_ok=True)

@@ -48,11 +48,11 @@ def read(text):
 
 def bars(pes):
     groups = [f"PE {one['pe']}" for one in pes]
-    items = [{"kind": "bars", "title": "Time of each PE", "y_label": "s", "is_stacked": True, "groups": groups,
+    items = [{"kind": "bars", "title": "Time of each PE", "y_label": "time", "y_unit": "s", "is_stacked": True, "groups": groups,
               "text": "The parts add up to the time between dsm_init and dsm_finalize.",
               "series": [{"name": name, "values": [one[key] / 1e9 for one in pes]} for name, key in PARTS]}]
     if any(one[SERVICE] for one in pes):
-        items.append({"kind": "bars", "title": "Service", "y_label": "s", "groups": groups,
+        items.append({"kind": "bars", "title": "Service", "y_label": "time", "y_unit": "s", "groups": groups,
                       "text": "Time of each PE's handler, a thread of its own beside the parts above.",
                       "series": [{"name": "service", "values": [one[SERVICE] / 1e9 for one in pes]}]})
     return items
@@ -61,7 +61,7 @@ def bars(pes):
 def shares(pes):
     rows = [[name, sum(one[key] for one in pes) / len(pes) / 1e9,
              100 * sum(one[key] for one in pes) / max(1, sum(one["wall_ns"] for one in pes))] for name, key in PARTS]
-    return {"kind": "table", "title": "Mean of the PEs", "columns": ["", "s", "%"], "rows": rows}
+    return {"kind": "table", "title": "Mean of the PEs", "columns": ["", "time", "share"], "units": [None, "s", "%"], "rows": rows}
 
 
 def counts(pes):

@@ -10,6 +10,7 @@ import math
 import os
 import sys
 
+import drawing
 import page
 import papers
 import ring
@@ -121,7 +122,7 @@ def finite(number):
 # The page
 
 def cell(one):
-    return {"value": one.value, "mark": "good" if one.is_reached else "bad"}
+    return {"value": one.value, "unit": "" if one.unit == "ratio" else one.unit, "mark": "good" if one.is_reached else "bad"}
 
 
 def summary(work, quotes):
@@ -202,8 +203,9 @@ def report(work, quotes):
             {"kind": "text", "text": [
                 "The same puts, issued the same way, on the same constants. \u201cDriver free\u201d leaves out what a call of the "
                 "papers' kernel driver costs, which ours does not pay because it maps the registers."]},
-            {"kind": "table", "columns": ["us", "KiB", "papers", "papers, driver free", "ours", "ours, % of papers",
-                                          "% of driver free", ""], "rows": work.rows}]})
+            {"kind": "table", "columns": ["", "bytes", "papers", "papers, driver free", "ours", "ours of papers",
+                                          "of driver free", ""], "units": [None, "B", "us", "us", "us", "%", "%", None],
+             "rows": work.rows}]})
     if work.tilts:
         sections.append({"title": "How much the count depends on each fitted constant", "items": [sensitivity(work)]})
     sections += [{"title": f"{name}: {ring.TITLES[name]}", "items": plots} for name, plots in work.plots.items()]
@@ -229,7 +231,7 @@ def main(quoit, arguments):
         import hybrid
         return hybrid.main(quoit, arguments[1:])
     options, parser = parse(arguments)
-    page.find_matplotlib()
+    drawing.find_matplotlib()
     simulator = Simulator(quoit)
     quotes = papers.quotes()
     try:

@@ -12,9 +12,11 @@ import subprocess
 import sys
 import tempfile
 
+import drawing
 import page
 import papers
 import perf
+import units
 from arguments import Parser, oshrun_of
 
 PE_COUNTS = (2, 4, 8, 16)
@@ -86,7 +88,7 @@ def latency(title, one, loop, network, buffers, cache):
         if found := rows_of(result, "put-quiet", buffers, cache):
             series.append({"name": name, "points": points(found)})
     return {"kind": "lines", "title": title, "x_label": "bytes", "x_is_bytes": True, "y_is_log": True,
-            "y_label": "ns of a put, median", "series": series,
+            "y_label": "time of a put, median", "y_unit": "ns", "series": series,
             "limits": [{"name": "memcpy of the same size", "points": points(rows, "limit_ns")}]}
 
 
@@ -94,8 +96,9 @@ def table(one):
     by_kind = {kind: {row["bytes"]: row for row in rows_of(one, "put", *kind)}
                for kind in (("heap", "warm"), ("global", "warm"), ("heap", "cold"))}
     heap, others = by_kind["heap", "warm"], by_kind["global", "warm"]
-    return {"kind": "table", "title": "A put, ns, and over memcpy of the same size; global over heap",
+    return {"kind": "table", "title": "A put, and over memcpy of the same size; global over heap",
             "columns": ["bytes", "heap", "/ memcpy", "global", "/ memcpy", "global / heap"],
+            "units": [None, "ns", None, "ns", None, None],
             "rows": [[perf.size_text(size), row["ns"]["median"], row["ratio"], others[size]["ns"]["median"],
                       others[size]["ratio"], others[size]["ns"]["median"] / row["ns"]["median"]]
                      for size, row in heap.items() if size in others]}
@@ -104,7 +107,7 @@ def table(one):
 def rates(by_pes):
     """Figure 6: million puts a second, all pairs together."""
     return {"kind": "lines", "title": "Message rate of pairs, heap buffers (HYBRID, figure 6)", "x_label": "bytes",
-            "x_is_bytes": True, "y_is_log": True, "y_label": "million puts a second",
+            "x_is_bytes": True, "y_is_log": True, "y_label": "puts a second", "y_unit": "M/s",
             "series": [{"name": f"{pes // 2} pair{'s' if pes > 2 else ''}",
                         "points": [[row["bytes"], row["rate"]] for row in rows_of(result, "rate")]}
                        for pes, result in by_pes.items()],
@@ -118,14 +121,14 @@ def meetings(title, by_pes, subjects):
     found = {name: [(pes, row) for pes, result in by_pes.items() for row in rows_of(result, test) if row["bytes"] == size]
              for name, test, size in subjects}
     return {"kind": "lines", "title": title, "x_label": "PEs", "x_is_log2": True, "y_is_log": True,
-            "y_label": "ns of a call, median",
+            "y_label": "time of a call, median", "y_unit": "ns",
             "series": [{"name": name, "points": [[pes, row["ns"]["median"]] for pes, row in of]} for name, of in found.items()],
             "limits": [{"name": f"limit of {name}", "points": [[pes, row["limit_ns"]["median"]] for pes, row in of]}
                        for name, of in found.items()]}
 
 
 def machine(one):
-    return {"kind": "table", "title": "The machine, ns", "columns": ["", "min", "median"],
+    return {"kind": "table", "title": "The machine", "columns": ["", "min", "median"], "units": [None, "ns", "ns"],
             "rows": [[name, stat["min"], stat["median"]] for name, stat in one["machine"].items()]}
 
 
@@ -144,8 +147,9 @@ def selection(by_path, loop, network):
             best = min(here, key=here.get)
             rows.append([f"{kind[0]}, {'cached' if kind[1] == 'warm' else 'off cache'}", perf.size_text(size), best,
                          *[here.get(name) for name in (*PATHS, NETWORK_WAY, RING_WAY)]])
-    return {"kind": "table", "title": "The quickest way of a put, ns (HYBRID, figure 7, whose choices stand in its plot alone)",
-            "columns": ["buffers", "bytes", "quickest", *PATHS, f"loopback {NETWORK_WAY}", f"loopback {RING_WAY}"], "rows": rows}
+    return {"kind": "table", "title": "The quickest way of a put (HYBRID, figure 7, whose choices stand in its plot alone)",
+            "columns": ["buffers", "bytes", "quickest", *PATHS, f"loopback {NETWORK_WAY}", f"loopback {RING_WAY}"],
+            "units": [None, None, None, *["ns"] * (len(PATHS) + 2)], "rows": rows}
 
 
 # The baseline
@@ -298,7 +302,7 @@ def print_tables(*tables):
         print(table["title"])
         for row in table["rows"]:
             words = [cell["value"] if isinstance(cell, dict) else cell for cell in row]
-            values = [f"{name}: {page.shown(word)}".removeprefix(": ") for name, word in zip(table["columns"][4:], words[4:])
+            values = [f"{name}: {units.plain(word)}".removeprefix(": ") for name, word in zip(table["columns"][4:], words[4:])
                       if word != ""]
             print(f"{words[0]:<3} {words[2]} ({table['columns'][3]}: {words[3]}): {'; '.join(values)}")
 
@@ -442,7 +446,7 @@ def main(quoit, arguments):
     if options.bfs and options.bfs.count(",") != 1:
         parser.error("argument --bfs: two programs, with a comma between them")
     options.baseline_timeout = BASELINE_TIMEOUT_QUICK_S if options.quick else BASELINE_TIMEOUT_S
-    page.find_matplotlib()
+    drawing.find_matplotlib()
     quotes = papers.quotes()
     try:
         os.makedirs(options.out, exist_ok=True)

@@ -8,6 +8,7 @@ import math
 import os
 import sys
 
+import drawing
 import link_wall
 import page
 import papers
@@ -203,7 +204,8 @@ def reported_table(work):
         rows.append([PROGRAMS[program], "Gigabit Ethernet", 941 if program == "netperf" else None, *first.peak("gigabit", program),
                      1])
     return {"kind": "table", "title": "Highest of each, fitted constants, queued",
-            "columns": ["", "", "the paper, Mbit/s", "here, Mbit/s", "at bytes", "times Gigabit Ethernet"], "rows": rows}
+            "columns": ["", "", "the paper", "here", "at bytes", "times Gigabit Ethernet"],
+            "units": [None, None, "Mbit/s", "Mbit/s", "B", None], "rows": rows}
 
 
 def ours_table(work):
@@ -212,8 +214,9 @@ def ours_table(work):
         for name, size, highest, least, share, of_wire in found:
             rows.append([which, name, size, highest, f"at least {least} %", share, verdict(share >= least), of_wire,
                          verdict(of_wire >= least)])
-    return {"kind": "table", "columns": ["constants", "", "at bytes", "Mbit/s", "wanted", "% of the link's payload", "",
-                                         "% of 16 Gbit/s", ""], "rows": rows}
+    return {"kind": "table", "columns": ["constants", "", "at bytes", "highest", "wanted", "of the link's payload", "",
+                                         "of 16 Gbit/s", ""],
+            "units": [None, None, "B", "Mbit/s", None, "%", None, "%", None], "rows": rows}
 
 
 def constants_table():
@@ -298,7 +301,7 @@ def parse(arguments):
 
 def main(quoit, arguments):
     options, parser = parse(arguments)
-    page.find_matplotlib()
+    drawing.find_matplotlib()
     simulator = Simulator(quoit)
     try:
         simulator.call(["--show-model", *[word for text in options.model for word in ("--model", text)]])

@@ -90,7 +90,7 @@ def section(wall):
         rows.append([STYLES[style], way, rate, rate / highest["1 Gbit/s", style], None if way == "1 Gbit/s" else share,
                      "" if way not in ("memcpy", "DMA") else {"value": "reached" if share >= 90 else "NOT REACHED",
                                                               "mark": "good" if share >= 90 else "bad"}])
-    plot = {"kind": "lines", "title": "TCP between two emulated hosts", "x_label": "bytes", "x_is_bytes": True, "y_label": "Mbit/s",
+    plot = {"kind": "lines", "title": "TCP between two emulated hosts", "x_label": "bytes", "x_is_bytes": True, "y_label": "throughput", "y_unit": "Mbit/s",
             "y_is_log": True, "limits": [{"name": "16 Gbit/s", "y": WIRE_MBITS}],
             "series": [{"name": f"{STYLES[style]}, {way}", "points": [[size, rate] for w, s, size, rate in wall["rates"]
                                                                       if (w, s) == (way, style)]} for way in RATES
@@ -101,5 +101,5 @@ def section(wall):
             f"{len(os.sched_getaffinity(0))} processors, which also run both hosts' threads. 16 Gbit/s are left for payload here. "
             "Without a rate the device sends what these processors can.",
             BELOW_TCP]},
-        {"kind": "table", "columns": ["", "", "highest, Mbit/s", "times 1 Gbit/s link", "% of 16 Gbit/s", "at least 90 %"],
-         "rows": rows}, plot]}
+        {"kind": "table", "columns": ["", "", "highest", "times 1 Gbit/s link", "of 16 Gbit/s", "at least 90 %"],
+         "units": [None, None, "Mbit/s", None, "%", None], "rows": rows}, plot]}

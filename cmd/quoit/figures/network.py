@@ -224,8 +224,8 @@ def rows_of(model, simulated, measured, hosts, size):
 
 
 def lines(model, hosts, size):
-    return [{"kind": "lines", "title": f"{perf.size_text(one)}, by the model", "x_label": "hosts", "y_label": "us", "x_is_log2": True,
-             "y_is_log": True, "series": [{"name": collective, "points": [
+    return [{"kind": "lines", "title": f"{perf.size_text(one)}, by the model", "x_label": "hosts", "y_label": "time of a call", "y_unit": "us",
+             "x_is_log2": True, "y_is_log": True, "series": [{"name": collective, "points": [
                  [count, model.at(collective, count, block_of(collective, count, one) if one == size else one) / 1000]
                  for count in hosts]} for collective in COLLECTIVES]} for one in (SMALL_BYTES, size)]
 

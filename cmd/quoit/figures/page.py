@@ -1,76 +1,48 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The page of a report: data as docs/report.md says, checked, drawn by matplotlib, written as one HTML file."""
+"""The pages of all commands: data as docs/report.md says, checked, and written as one HTML file with its style (page.css), its
+plots (drawing.py) and what saves them (page.js)."""
 import html
-import importlib.util
-import io
+import itertools
 import json
 import os
 import re
 import sys
 
+import drawing
 import dsm_stats
+import units
+from arguments import Parser
 
-DEBIAN_PYTHON = "/usr/bin/python3"  # for which the package installs, whatever other python3 comes first
-MISSING = "quoit report: matplotlib is missing; on Debian: apt-get install python3-matplotlib"
-COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#999933"]
-MARKERS = "osD^vPX*"
-LIMIT_LINES = ["--", "-.", ":"]
-STYLE = """
-body { font: 15px/1.5 sans-serif; color: #222; max-width: 64em; margin: 2em auto; padding: 0 1em; }
-table { border-collapse: collapse; margin: 0.5em 0 1.5em; }
-th, td { border-bottom: 1px solid #ccc; padding: 0.2em 0.8em; text-align: left; vertical-align: top; }
-td.number { text-align: right; font-variant-numeric: tabular-nums; }
-caption { text-align: left; font-weight: bold; padding: 0.3em 0; }
-figure { margin: 1em 0; } figcaption { color: #555; } svg { max-width: 100%; height: auto; }
-.good { color: #00663d; } .bad { color: #b00020; font-weight: bold; } .note { color: #777; }
-details { margin-bottom: 1.5em; } summary { color: #555; cursor: pointer; }
-"""
+HERE = os.path.dirname(os.path.realpath(__file__))
 
 
 class Wrong(Exception):
     """The data are not as docs/report.md says; the text names the place."""
 
 
-def find_matplotlib():
-    """Goes on with the Python that has it, before anything is read or measured."""
-    if importlib.util.find_spec("matplotlib") is None:
-        if os.access(DEBIAN_PYTHON, os.X_OK) and os.path.realpath(sys.executable) != os.path.realpath(DEBIAN_PYTHON):
-            os.execv(DEBIAN_PYTHON, [DEBIAN_PYTHON, "-B", *sys.argv])
-        sys.exit(MISSING)
-    load_matplotlib()
-
-
-def load_matplotlib():
-    try:
-        import matplotlib
-    except ImportError:
-        sys.exit(MISSING)
-    matplotlib.use("svg")
-    matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "quoit", "font.size": 10, "axes.grid": True,
-                                "grid.color": "#e0e0e0", "axes.axisbelow": True, "legend.fontsize": 8})
-
-
 # What the data must look like: {key: (types, is_required)}
 
 NUMBER = (int, float)
 TEXT = {"text": (list, True)}
-TABLE = {"title": (str, False), "columns": (list, True), "rows": (list, True)}
-PLOT = {"title": (str, True), "text": (str, False), "y_label": (str, True), "y_is_log": (bool, False),
+TABLE = {"title": (str, False), "columns": (list, True), "units": (list, False), "rows": (list, True)}
+PLOT = {"title": (str, True), "text": (str, False), "y_label": (str, True), "y_unit": (str, False), "y_is_log": (bool, False),
         "series": (list, True), "bands": (list, False), "limits": (list, False)}
 LINES = {**PLOT, "x_label": (str, True), "x_is_bytes": (bool, False), "x_is_log2": (bool, False)}
 BARS = {**PLOT, "groups": (list, True), "is_stacked": (bool, False)}
 SHAPES = {
     "page": {"title": (str, True), "text": (list, False), "sections": (list, True)},
     "section": {"title": (str, True), "items": (list, True)},
-    "text": TEXT, "table": TABLE, "lines": LINES, "bars": BARS,
+    "text": TEXT, "table": TABLE, "lines": LINES, "bars": BARS, "boxes": {"boxes": (list, True)},
+    "box": {"title": (str, True), "mark": (str, False), "quote": (str, False), "facts": (list, True)},
     "lines series": {"name": (str, True), "points": (list, True), "is_dashed": (bool, False)},
     "lines band": {"name": (str, True), "low": (NUMBER, False), "high": (NUMBER, False), "points": (list, False)},
     "lines limit": {"name": (str, True), "y": (NUMBER, False), "points": (list, False)},
     "bars series": {"name": (str, True), "values": (list, True)},
     "bars band": {"name": (str, True), "group": (str, False), "low": (NUMBER, True), "high": (NUMBER, True)},
     "bars limit": {"name": (str, True), "y": (NUMBER, True)},
-    "cell": {"value": ((str, int, float, type(None)), True), "mark": (str, False)},
+    "cell": {"value": ((str, int, float, type(None)), True), "mark": (str, False), "unit": (str, False)},
 }
+MARKS = ("good", "bad", "note")
 
 
 def is_of(value, types):
@@ -132,13 +104,41 @@ def check_plot(item, kind, where):
                 raise Wrong(f"{at}: there is no group {one['group']!r}")
 
 
+def check_mark(value, where):
+    if isinstance(value, dict) and value.get("mark", "good") not in MARKS:
+        raise Wrong(f"{where}.mark is none of {', '.join(MARKS)}")
+
+
+def check_texts(values, where):
+    for i, value in enumerate(values):
+        if not isinstance(value, str):
+            raise Wrong(f"{where}[{i}] is not a text")
+
+
+def check_boxes(boxes, where):
+    for i, one in enumerate(boxes):
+        at = f"{where}[{i}]"
+        check(one, "box", at)
+        check_mark(one, at)
+        check_rows(one["facts"], 2, f"{at}.facts")
+        check_texts([name for name, _ in one["facts"]], f"{at}.facts")
+        check_cells([[fact] for _, fact in one["facts"]], f"{at}.facts")
+
+
+def check_table(item, where):
+    check_rows(item["rows"], len(item["columns"]), f"{where}.rows")
+    check_cells(item["rows"], f"{where}.rows")
+    if "units" in item:
+        check_rows([item["units"]], len(item["columns"]), f"{where}.units")
+        check_texts([unit for unit in item["units"] if unit is not None], f"{where}.units")
+
+
 def check_cells(rows, where):
     for r, row in enumerate(rows):
         for c, value in enumerate(row):
             at = f"{where}[{r}][{c}]"
             check(value if isinstance(value, dict) else {"value": value}, "cell", at)
-            if isinstance(value, dict) and value.get("mark", "good") not in ("good", "bad", "note"):
-                raise Wrong(f"{at}.mark is none of good, bad, note")
+            check_mark(value, at)
 
 
 def check_page(page):
@@ -148,12 +148,13 @@ def check_page(page):
         for i, item in enumerate(section["items"]):
             where = f"sections[{s}].items[{i}]"
             kind = item.get("kind") if isinstance(item, dict) else None
-            if kind not in ("text", "table", "lines", "bars"):
-                raise Wrong(f"{where}.kind is none of text, table, lines, bars")
+            if kind not in ("text", "table", "lines", "bars", "boxes"):
+                raise Wrong(f"{where}.kind is none of text, table, lines, bars, boxes")
             check(item, kind, where, ignored=("kind",))
             if kind == "table":
-                check_rows(item["rows"], len(item["columns"]), f"{where}.rows")
-                check_cells(item["rows"], f"{where}.rows")
+                check_table(item, where)
+            elif kind == "boxes":
+                check_boxes(item["boxes"], f"{where}.boxes")
             elif kind != "text":
                 check_plot(item, kind, where)
 
@@ -164,179 +165,123 @@ def escape(text):
     return html.escape(str(text), quote=True)
 
 
-def shown(value):
-    if value is None:
-        return "\u2013"
-    if isinstance(value, float):
-        return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-    return str(value)
-
-
-def cell(value):
+def cell(value, unit=None, raw=None, tag="td"):
+    """A cell of a table; `raw` is its number for a CSV."""
     names = []
     if isinstance(value, dict):
         names = [value["mark"]] if "mark" in value else []
-        value = value["value"]
+        value, unit = value["value"], value.get("unit", unit)
     if is_of(value, NUMBER):
         names.append("number")
     attribute = f' class="{" ".join(names)}"' if names else ""
-    return f"<td{attribute}>{escape(shown(value))}</td>"
+    data = "" if raw is None else f' data-value="{escape(raw)}"'
+    return f"<{tag}{attribute}{data}>{escape(units.text(value, unit))}</{tag}>"
+
+
+def head(name, unit=None):
+    mark = ' class="number"' if unit else ""
+    return f"<th{mark}>{escape(name)}</th>"
 
 
 def table(item):
-    out = ["<table>"]
+    of = item.get("units") or [None] * len(item["columns"])
+    out = ['<div class="wide"><table>']
     if "title" in item:
         out.append(f"<caption>{escape(item['title'])}</caption>")
-    out.append("<thead><tr>" + "".join(f"<th>{escape(name)}</th>" for name in item["columns"]) + "</tr></thead><tbody>")
-    out += ["<tr>" + "".join(cell(value) for value in row) + "</tr>" for row in item["rows"]]
-    out.append("</tbody></table>")
+    out.append("<thead><tr>" + "".join(map(head, item["columns"], of)) + "</tr></thead><tbody>")
+    out += ["<tr>" + "".join(map(cell, row, of)) + "</tr>" for row in item["rows"]]
+    out.append("</tbody></table></div>")
     return "\n".join(out)
 
 
-def paragraphs(lines):
-    return "\n".join(f"<p>{escape(line)}</p>" for line in lines)
+def paragraphs(item):
+    return "\n".join(f"<p>{escape(line)}</p>" for line in item["text"])
 
 
-def data_table(item):
-    """The numbers of a plot, for those who want them or cannot see it."""
-    if item["kind"] == "bars":
-        columns = [""] + [series["name"] for series in item["series"]]
-        rows = [[group] + [series["values"][g] for series in item["series"]] for g, group in enumerate(item["groups"])]
-    else:
-        columns = [item["x_label"]] + [series["name"] for series in item["series"]]
-        by_series = [dict(map(tuple, series["points"])) for series in item["series"]]
-        xs = sorted({x for points in by_series for x in points})
-        label = bytes_text if item.get("x_is_bytes") else shown
-        rows = [[label(x)] + [points.get(x) for points in by_series] for x in xs]
-    return f"<details><summary>numbers</summary>{table({'columns': columns, 'rows': rows})}</details>"
+def box(one):
+    mark = f" is-{one['mark']}" if "mark" in one else ""
+    quote = f"<blockquote>{escape(one['quote'])}</blockquote>" if "quote" in one else ""
+    facts = "".join(f"<dt>{escape(name)}</dt>{cell(fact, tag='dd')}" for name, fact in one["facts"])
+    return f'<div class="box{mark}"><h3>{escape(one["title"])}</h3>{quote}<dl>{facts}</dl></div>'
+
+
+def boxes(item):
+    return '<div class="boxes">' + "\n".join(map(box, item["boxes"])) + "</div>"
 
 
 # Plots
 
-def bytes_text(value, _position=None):
-    for unit, factor in (("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)):
-        if value >= factor:
-            return f"{value / factor:.4g} {unit}"
-    return f"{value:.4g}"
+def columns_of(item):
+    """What is drawn, as columns of numbers: (name, {x or group: value})."""
+    for series in item["series"]:
+        yield series["name"], dict(map(tuple, series["points"])) if item["kind"] == "lines" else \
+            dict(zip(item["groups"], series["values"]))
+    for band in item.get("bands", []):
+        for name, place in (("low", 1), ("high", 2)):
+            if band.get("points"):
+                yield f"{band['name']}, {name}", {point[0]: point[place] for point in band["points"]}
+            else:
+                groups = [band["group"]] if "group" in band else item.get("groups")
+                yield f"{band['name']}, {name}", dict.fromkeys(groups, band[name]) if groups else band[name]
+    for limit in item.get("limits", []):
+        yield limit["name"], dict(map(tuple, limit["points"])) if limit.get("points") else limit["y"]
 
 
-def draw_band(axes, band, colour, span):
-    """A range over all x, over some, or at one, which becomes a bar with ends."""
-    points = sorted(band.get("points", []))
-    if len(points) == 1:
-        x, low, high = points[0]
-        axes.errorbar([x], [(low + high) / 2], yerr=[(high - low) / 2], fmt="none", ecolor=colour, elinewidth=6,
-                      alpha=0.35, capsize=7, label=band["name"])
-    elif points:
-        axes.fill_between([p[0] for p in points], [p[1] for p in points], [p[2] for p in points], color=colour,
-                          alpha=0.2, linewidth=0, label=band["name"])
-    else:
-        axes.fill_between(span, [band["low"]] * 2, [band["high"]] * 2, color=colour, alpha=0.2, linewidth=0,
-                          label=band["name"])
-
-
-def draw_lines(axes, item):
-    from matplotlib import ticker
-    for i, series in enumerate(item["series"]):
-        points = sorted(series["points"])
-        axes.plot([p[0] for p in points], [p[1] for p in points], "--" if series.get("is_dashed") else "-",
-                  color=COLOURS[i % len(COLOURS)], marker=MARKERS[i % len(MARKERS)], markersize=4, linewidth=1.4,
-                  label=series["name"])
-    xs = sorted({p[0] for series in item["series"] for p in series["points"]}) or [0, 1]
-    for i, band in enumerate(item.get("bands", [])):
-        draw_band(axes, band, COLOURS[-1 - i % len(COLOURS)], (xs[0], xs[-1]))
-    for i, limit in enumerate(item.get("limits", [])):
-        points = sorted(limit.get("points", [])) or [(xs[0], limit["y"]), (xs[-1], limit["y"])]
-        axes.plot([p[0] for p in points], [p[1] for p in points], LIMIT_LINES[i % len(LIMIT_LINES)], color="#555555",
-                  linewidth=1.2, label=limit["name"])
-    if item.get("x_is_bytes") or item.get("x_is_log2"):
-        axes.set_xscale("log", base=2)
-    if item.get("x_is_bytes"):
-        axes.xaxis.set_major_formatter(ticker.FuncFormatter(bytes_text))
-    if len(xs) <= 12:
-        axes.set_xticks(xs, [(bytes_text if item.get("x_is_bytes") else shown)(x) for x in xs])
-    axes.tick_params(axis="x", labelsize=8)
-    axes.xaxis.set_minor_locator(ticker.NullLocator())
-    axes.set_xlabel(item["x_label"])
-
-
-def draw_bars(axes, item):
-    places = range(len(item["groups"]))
-    is_stacked = item.get("is_stacked", False)
-    width = 0.6 if is_stacked else 0.8 / max(len(item["series"]), 1)
-    base = [0.0] * len(item["groups"])
-    for i, series in enumerate(item["series"]):
-        values = [value or 0 for value in series["values"]]
-        shift = 0 if is_stacked else (i - (len(item["series"]) - 1) / 2) * width
-        axes.bar([place + shift for place in places], values, width, bottom=base if is_stacked else None,
-                 color=COLOURS[i % len(COLOURS)], label=series["name"])
-        if is_stacked:
-            base = [below + value for below, value in zip(base, values)]
-    for i, band in enumerate(item.get("bands", [])):
-        middle = item["groups"].index(band["group"]) if "group" in band else None
-        span = (-0.5, len(item["groups"]) - 0.5) if middle is None else (middle - 0.45, middle + 0.45)
-        draw_band(axes, {"name": band["name"], "low": band["low"], "high": band["high"]},
-                  COLOURS[-1 - i % len(COLOURS)], span)
-    for i, limit in enumerate(item.get("limits", [])):
-        axes.axhline(limit["y"], linestyle=LIMIT_LINES[i % len(LIMIT_LINES)], color="#555555",
-                     linewidth=1.2, label=limit["name"])
-    axes.set_xticks(list(places), item["groups"])
-    if len(item["groups"]) > 6:
-        axes.tick_params(axis="x", rotation=30, labelsize=8)
-
-
-def svg_of(figure, number):
-    """The picture as part of a page: no prologue, no outside names, identifiers of its own."""
-    out = io.StringIO()
-    figure.savefig(out, format="svg", metadata={key: None for key in ("Creator", "Date", "Format", "Type")})
-    text = out.getvalue()
-    text = text[text.index("<svg"):]
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
-    text = re.sub(r' xmlns(:\w+)?="[^"]*"', "", text).replace("xlink:href", "href")
-    text = re.sub(r'\bid="', f'id="p{number}-', text)
-    text = re.sub(r'(href="|url\()#', rf"\1#p{number}-", text)
-    return text
+def data_table(item):
+    """The numbers of a plot, for those who want them or cannot see it; with their unit in the head and bare in a CSV."""
+    columns = list(columns_of(item))
+    places = item["groups"] if item["kind"] == "bars" else \
+        sorted({x for _, points in columns if isinstance(points, dict) for x in points})
+    unit = item.get("y_unit")
+    heads = "".join(f'<th class="number" data-value="{escape(f"{name} ({unit})" if unit else name)}">{escape(name)}</th>'
+                    for name, _ in columns)
+    out = ["<details><summary>numbers</summary>", '<div class="wide"><table><thead><tr>',
+           f"{head(item.get('x_label', ''))}{heads}</tr></thead><tbody>"]
+    for x in places:
+        first = cell(x, "B" if item.get("x_is_bytes") else None, x if item["kind"] == "lines" else None)
+        values = [points.get(x) if isinstance(points, dict) else points for _, points in columns]
+        out.append(f"<tr>{first}{''.join(cell(value, unit, '' if value is None else value) for value in values)}</tr>")
+    return "\n".join([*out, "</tbody></table></div></details>"])
 
 
 def plot(item, number):
-    from matplotlib.figure import Figure
-    figure = Figure(figsize=(8, 4.2), layout="constrained")
-    axes = figure.add_subplot()
-    (draw_lines if item["kind"] == "lines" else draw_bars)(axes, item)
-    if item.get("y_is_log"):
-        axes.set_yscale("log")
-    else:
-        axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
-    axes.set_ylabel(item["y_label"])
-    axes.set_title(item["title"])
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
     caption = f"<figcaption>{escape(item['text'])}</figcaption>" if "text" in item else ""
-    return f"<figure>{svg_of(figure, number)}{caption}</figure>\n{data_table(item)}"
+    name = re.sub(r"[^a-z0-9]+", "-", item["title"].lower()).strip("-")[:60] or "plot"
+    return f'<figure data-name="{name}">{drawing.svg(item, number)}{caption}\n{data_table(item)}</figure>'
 
 
 # The page
 
+def read(name):
+    with open(os.path.join(HERE, name), encoding="utf-8") as file:
+        return file.read()
+
+
+def items_of(section, numbers):
+    """Plots that follow each other stand side by side where there is room."""
+    out, is_row = [], False
+    for item in section["items"]:
+        is_plot = item["kind"] in ("lines", "bars")
+        if is_plot != is_row:
+            out.append('<div class="plots">' if is_plot else "</div>")
+        is_row = is_plot
+        out.append(plot(item, next(numbers)) if is_plot else
+                   {"text": paragraphs, "table": table, "boxes": boxes}[item["kind"]](item))
+    return out + ["</div>"] * is_row
+
+
 def page_of(page):
+    numbers = itertools.count(1)
     out = ['<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"/>',
-           '<meta name="viewport" content="width=device-width"/>',
-           f"<title>{escape(page['title'])}</title><style>{STYLE}</style></head><body>",
-           f"<h1>{escape(page['title'])}</h1>", paragraphs(page.get("text", []))]
+           '<meta name="viewport" content="width=device-width, initial-scale=1"/>',
+           f"<title>{escape(page['title'])}</title><style>{read('page.css')}</style></head><body>",
+           f"<h1>{escape(page['title'])}</h1>", paragraphs({"text": page.get("text", [])})]
     if len(page["sections"]) > 1:
         links = (f'<li><a href="#s{s}">{escape(one["title"])}</a></li>' for s, one in enumerate(page["sections"]))
-        out.append(f"<ul>{''.join(links)}</ul>")
-    plot_count = 0
+        out.append(f"<nav><ul>{''.join(links)}</ul></nav>")
     for s, section in enumerate(page["sections"]):
-        out.append(f'<h2 id="s{s}">{escape(section["title"])}</h2>')
-        for item in section["items"]:
-            if item["kind"] == "text":
-                out.append(paragraphs(item["text"]))
-            elif item["kind"] == "table":
-                out.append(table(item))
-            else:
-                plot_count += 1
-                out.append(plot(item, plot_count))
-    out.append("</body></html>\n")
+        out += [f'<h2 id="s{s}">{escape(section["title"])}</h2>', *items_of(section, numbers)]
+    out.append(f"<script>{read('page.js')}</script></body></html>\n")
     return "\n".join(out)
 
 
@@ -368,27 +313,19 @@ def publish(page, folder, name):
     return f"the page: {target}, its data: {data_path}"
 
 
-USAGE = """usage: quoit report DATA.json PAGE.html
-
-Writes a report as one HTML page that opens offline ("-": standard input). What DATA.json holds is said in docs/report.md.
-DATA.json may also be what a job printed on stderr under DSM_STATS=json, blocks or pages: where the time of its PEs went.
-Plots become SVG within the page, and nothing in it leads elsewhere. The same data gives the same page, byte for byte. Wrong
-data: one line that names the place, status 1, no page."""
-
-
 def main(_quoit, arguments):
-    if arguments in (["--help"], ["-h"]):
-        print(USAGE)
-        return 0
-    if len(arguments) != 2:
-        print(USAGE, file=sys.stderr)
-        return 2
-    source, target = arguments
-    find_matplotlib()
+    parser = Parser("quoit report", description=(
+        "Writes a report as one HTML page that opens offline. What the data hold is said in docs/report.md; they may also be what\n"
+        "a job printed on stderr under DSM_STATS=json, blocks or pages: where the time of its PEs went. The same data give the\n"
+        "same page, byte for byte. Wrong data: one line that names the place, status 1, no page."))
+    parser.add_argument("data", metavar="DATA.json", help='the data; "-": standard input')
+    parser.add_argument("--html", metavar="FILE", required=True, help="write the page there")
+    options = parser.parse_args(arguments)
+    drawing.find_matplotlib()
     try:
-        with (sys.stdin if source == "-" else open(source, encoding="utf-8")) as file:
+        with (sys.stdin if options.data == "-" else open(options.data, encoding="utf-8")) as file:
             text = file.read()
-        write(dsm_stats.report(text) if dsm_stats.is_stats(text) else json.loads(text), target)
+        write(dsm_stats.report(text) if dsm_stats.is_stats(text) else json.loads(text), options.html)
     except (OSError, ValueError, RecursionError, Wrong, dsm_stats.Wrong) as problem:
         sys.exit(f"quoit report: {problem}")
     return 0

@@ -7,6 +7,7 @@ import json
 import re
 import sys
 
+import drawing
 import network
 import page
 from arguments import Parser
@@ -133,8 +134,8 @@ def conclude(rings, hosts):
     return growth, switched
 
 
-def lines(title, unit, names, rings, hosts):
-    return {"kind": "lines", "title": title, "x_label": "hosts", "y_label": unit, "x_is_log2": True, "y_is_log": True,
+def lines(title, label, unit, names, rings, hosts):
+    return {"kind": "lines", "title": title, "x_label": "hosts", "y_label": label, "y_unit": unit, "x_is_log2": True, "y_is_log": True,
             "series": [{"name": name, "points": [[count, rings.at(name, count)] for count in hosts]} for name in names],
             "bands": [{"name": f"{name}, all seeds", "points": [
                 [count, rings.at(name, count, part="least"), rings.at(name, count, part="largest")] for count in hosts]}
@@ -164,12 +165,12 @@ def slot_items(rings, wire):
         "Hosts that have more to send than a queue has slots fill it, and what a relay passes on waits for the few that come "
         "free. So a bisection of large puts carries less than one of puts that fit the slots; every host gets its share."]},
         {"kind": "lines", "title": "Bisection of 5 hosts against the slots of a queue (chunks of 32 KiB)", "x_label": "slots",
-         "x_is_log2": True, "y_label": "MB/s", "series": [
+         "x_is_log2": True, "y_label": "rate", "y_unit": "MB/s", "series": [
              {"name": size_text(size), "points": [[slots, rings.at("bisection", 5, size, slots=slots)] for slots in SLOTS]}
              for size in SLOT_SIZES],
          "limits": [{"name": "all links in one direction, two hops a byte", "y": 5 * wire / 2}]},
         {"kind": "lines", "title": "The host with the least of it", "x_label": "slots", "x_is_log2": True,
-         "y_label": "% of a fair share", "series": [
+         "y_label": "of a fair share", "y_unit": "%", "series": [
              {"name": size_text(size), "points": [
                  [slots, rings.at("bisection, least share", 5, size, slots=slots)] for slots in SLOTS]} for size in SLOT_SIZES],
          "limits": [{"name": "what is asked", "y": 70}]}]
@@ -196,10 +197,10 @@ def report(options, rings, public, sensitivity):
     growth, switched = conclude(rings, options.hosts)
     sections = [{"title": f"One PE a host, {size_text(options.bytes)}", "items": [
         ring_table(f"Mean and range of {options.seeds} seeds", rings, options.hosts),
-        lines("Times", "us", FIGURES[:5], rings, options.hosts),
-        lines("Rates of all hosts together", "MB/s", FIGURES[5:9], rings, options.hosts),
-        lines("Times with one dead link", "us", (FIGURES[0], FIGURES[9], FIGURES[2], FIGURES[10]), rings, options.hosts),
-        lines("All-to-all with one dead link", "MB/s", (FIGURES[7], FIGURES[11]), rings, options.hosts)]}]
+        lines("Times", "time of a call", "us", FIGURES[:5], rings, options.hosts),
+        lines("Rates of all hosts together", "rate", "MB/s", FIGURES[5:9], rings, options.hosts),
+        lines("Times with one dead link", "time of a call", "us", (FIGURES[0], FIGURES[9], FIGURES[2], FIGURES[10]), rings, options.hosts),
+        lines("All-to-all with one dead link", "rate", "MB/s", (FIGURES[7], FIGURES[11]), rings, options.hosts)]}]
     if sensitivity:
         sections += [
             {"title": "Constants of public sources alone", "items": [
@@ -242,7 +243,7 @@ def prepare(quoit, options, parser):
 def main(quoit, arguments):
     options, parser = parse(arguments)
     if options.html:
-        page.find_matplotlib()
+        drawing.find_matplotlib()
     simulator, report_now = network.prepare(quoit, options) if options.network else prepare(quoit, options, parser)
     try:
         report_now()

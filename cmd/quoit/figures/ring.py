@@ -317,7 +317,8 @@ class Ring:
 
     def draw_22_4b(self):
         sizes = self.sizes_22(KIB)
-        return [{"kind": "bars", "title": "Time of each step of a put", "y_label": "us", "is_stacked": True,
+        return [{"kind": "bars", "title": "Time of each step of a put", "y_label": "time", "y_unit": "us",
+                 "is_stacked": True,
                  "text": "The same puts as in 22/4a; what the bars lack of them is the way from the PE to the service thread "
                          "and back.", "groups": [f"{size // KIB} K" for size in sizes],
                  "series": [{"name": step, "values": [self.put_22(size, step) for size in sizes]} for step in STEPS]}]
@@ -336,7 +337,8 @@ class Ring:
         return plots
 
     def by_threads(self, title, unit, what, bands=()):
-        return [{"kind": "lines", "title": title, "x_label": "threads", "x_is_log2": True, "y_label": unit,
+        return [{"kind": "lines", "title": title, "x_label": "threads", "x_is_log2": True, "y_label": MEANINGS[unit],
+                 "y_unit": unit,
                  "series": [{"name": f"{hosts} hosts", "points": [[t, what(hosts, t)] for t in THREADS]} for hosts in HOSTS],
                  "bands": list(bands)}]
 
@@ -352,6 +354,9 @@ class Ring:
         return self.by_threads("Turnaround, mean of 4 KB to 1 MB", "us", self.mean_turnaround, bands)
 
 
+MEANINGS = {"us": "latency", "MB/s": "throughput", "Gbit/s": "throughput", "Mbit/s": "throughput"}
+
+
 def mean(values):
     values = list(values)
     return sum(values) / len(values)
@@ -362,7 +367,7 @@ def series(name, xs, what):
 
 
 def lines(title, unit, of, **more):
-    return {"kind": "lines", "title": title, "x_label": "bytes", "x_is_bytes": True, "y_label": unit, "series": of, **more}
+    return {"kind": "lines", "title": title, "x_label": "bytes", "x_is_bytes": True, "y_label": MEANINGS[unit], "y_unit": unit, "series": of, **more}
 
 
 # Ours compared with theirs, under equal conditions
@@ -382,7 +387,7 @@ def compare(theirs, free, wire):
     def row(name, size, ring_value, ours, rate=True):
         papers, without = ring_value(theirs), ring_value(free)
         note = "above the wire's rate: copied aside, not sent" if rate and size / ours > wire else ""
-        rows.append([name, size // KIB, papers, without, ours, 100 * ours / papers, 100 * ours / without, note])
+        rows.append([name, size, papers, without, ours, 100 * ours / papers, 100 * ours / without, note])
     for size in OURS_SIZES:
         for name, issue, metric in WAYS:
             options = {"hosts": HOSTS_22, "descriptors": "request", "issue": issue}
