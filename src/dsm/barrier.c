@@ -41,17 +41,18 @@ static void meet(struct quoit_dsm *dsm)
     quoit_dsm_lock(dsm);
     quoit_dsm_release(dsm);
     quoit_dsm_diffs_settle(dsm);
-    uint64_t head = dsm->known[dsm->me];
-    dsm->settled = head;
+    dsm->settled = dsm->known[dsm->me];
+    uint64_t head = dsm->settled | quoit_dsm_homes_doubt(dsm);
     quoit_dsm_unlock(dsm);
     for (int pe = 0; pe < dsm->pe_count; pe++)
         quoit_dsm_put(dsm, &heads[dsm->me], &head, sizeof head, pe);
     shmem_barrier_all();
     quoit_dsm_lock(dsm);
+    bool is_sure = quoit_dsm_homes_sure(dsm, heads);
     if (dsm->races)
         quoit_dsm_races_compare(dsm);
     quoit_dsm_acquire_all(dsm, heads);
-    quoit_dsm_homes_move(dsm, heads);
+    quoit_dsm_homes_move(dsm, heads, is_sure);
     if (dsm->options.values[QUOIT_DSM_PARANOID]) {
         shmem_barrier_all();
         check_copies(dsm);

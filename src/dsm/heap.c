@@ -185,7 +185,10 @@ static void place(struct quoit_dsm *dsm, char *block, uint64_t bytes, enum dsm_p
             int home = placement == DSM_DEFAULT ? QUOIT_DSM_NO_HOME : pe;
             if (placement == DSM_BLOCK || placement == DSM_CYCLIC)
                 home = (int)(placement == DSM_BLOCK ? i / share : i % count);
-            words[n++] = quoit_dsm_home_word(home, kind) | (home == QUOIT_DSM_NO_HOME ? 0 : QUOIT_DSM_UNTAKEN);
+            if (home == QUOIT_DSM_NO_HOME)
+                words[n++] = quoit_dsm_home_word(home, kind);
+            else
+                words[n++] = quoit_dsm_home_word(home, kind | QUOIT_DSM_PLACED) | QUOIT_DSM_UNTAKEN;
             i++;
         } while (i < pages && (page + n) % 64 != 0 && (page + n) % dsm->chunk_pages != 0);
         quoit_dsm_put(dsm, &dsm->homes[first], words, n * sizeof words[0], quoit_dsm_directory_of(dsm, first));

@@ -287,9 +287,10 @@ static void take_private(struct quoit_dsm *dsm)
     dsm->extra_room = 1024;
     dsm->extra = sparse(dsm, dsm->extra_room * sizeof *dsm->extra);
     dsm->shown = sparse(dsm, (uint64_t)dsm->pe_count * sizeof *dsm->shown);
-    if (dsm->options.values[QUOIT_DSM_HOME] == QUOIT_DSM_HOME_MIGRATE) {
+    if (dsm->options.values[QUOIT_DSM_HOME] == QUOIT_DSM_HOME_MIGRATE && !dsm->options.values[QUOIT_DSM_RACES]) {
         dsm->writers = sparse(dsm, pages * sizeof *dsm->writers);
         dsm->written = sparse(dsm, pages * sizeof *dsm->written);
+        dsm->streaks = sparse(dsm, pages * sizeof *dsm->streaks);
         dsm->heads_before = sparse(dsm, (uint64_t)dsm->pe_count * sizeof *dsm->heads_before);
     }
     dsm->epoch = 1;

@@ -23,6 +23,11 @@ uint64_t quoit_dsm_now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+bool quoit_dsm_is_single_threaded(void)
+{
+    return IS_SINGLE_THREADED;
+}
+
 void quoit_dsm_relax(void)
 {
     sched_yield();

@@ -48,5 +48,7 @@ void quoit_dsm_pause(struct quoit_dsm *dsm);
 /* A pause between two checks of a value that changes soon. */
 void quoit_dsm_relax(void);
 uint64_t quoit_dsm_now_ns(void);
+/* Whether this PE certainly has one thread. */
+bool quoit_dsm_is_single_threaded(void);
 
 #endif

@@ -136,6 +136,7 @@ void quoit_dsm_notice_apply(struct quoit_dsm *dsm, int writer, uint64_t to, stru
     }
     if (is_overrun) {
         dsm->stats.log_overruns++;
+        dsm->has_doubt = true;
         quoit_dsm_drop_all(dsm);
     }
     __atomic_store_n(&dsm->known[writer], to, __ATOMIC_RELEASE);

@@ -23,9 +23,9 @@
     X(WORD, "DSM_WORD", 0, 0, 2, "1 4 8",                                                                              \
       "the smallest aligned unit, in bytes, that two PEs write apart between two synchronisations; releases between "  \
       "hosts send changed units whole, so 4 or 8 makes them quicker")                                                  \
-    X(HOME, "DSM_HOME", 0, 0, 3, "first cyclic block migrate",                                                         \
+    X(HOME, "DSM_HOME", 3, 0, 3, "first cyclic block migrate",                                                         \
       "where a page without a placement lives: first touch, page number modulo PEs, runs of pages, or first touch "    \
-      "and then with its only writer")                                                                                 \
+      "and then with the PE that alone wrote it between three barriers in a row")                                      \
     X(MEMORY, "DSM_MEMORY", 0, 0, 1ull << 40, NULL,                                                                    \
       "shared memory that can be in use at once, reserved in the symmetric heap of each PE and taken where pages are " \
       "used; 0: half of that heap, or 256M if another library does not give its size")                                 \
@@ -46,7 +46,7 @@
     X(DELAY, "DSM_DELAY", 0, 0, 1000000, NULL,                                                                         \
       "for tests: a random pause of up to so many us before every one-sided operation")                                \
     X(SEED, "DSM_SEED", 1, 0, UINT64_MAX, NULL, "for tests: the seed of those pauses")                                 \
-    X(BREAK, "DSM_BREAK", 0, 0, 9, "no notice version run causality home exclusive update arrival handed",             \
+    X(BREAK, "DSM_BREAK", 0, 0, 10, "no notice version run causality home exclusive update arrival handed move",       \
       "for tests: leave out one step of the protocol, which the tests must see")                                       \
     X(STATS, "DSM_STATS", 0, 0, 4, "off text json blocks pages",                                                       \
       "what dsm_finalize prints on stderr: a line a PE, or JSON for each block or page that anything happened to")
@@ -80,7 +80,8 @@ enum quoit_dsm_break {
     QUOIT_DSM_BREAK_EXCLUSIVE, /* a home never learns that others have fetched its pages */
     QUOIT_DSM_BREAK_UPDATE,    /* copies that should be brought up to date are left as they are */
     QUOIT_DSM_BREAK_ARRIVAL,   /* a PE of one thread goes on before the pages that it fetches are there */
-    QUOIT_DSM_BREAK_HANDED     /* a hand-over of a lock leaves out the last notice of each writer */
+    QUOIT_DSM_BREAK_HANDED,    /* a hand-over of a lock leaves out the last notice of each writer */
+    QUOIT_DSM_BREAK_MOVE       /* the last PE does not learn that homes have moved */
 };
 
 struct quoit_dsm_options {

@@ -102,6 +102,13 @@ struct quoit_dsm_page_stats {
 #undef X
 };
 
+/* In how many epochs in a row, of those that wrote a page at all, one PE was the only one. */
+struct quoit_dsm_streak {
+    uint32_t age;
+    int16_t writer; /* PE + 1 */
+    uint16_t count;
+};
+
 /* What this PE reaches of another by loads and stores; all NULL if nothing. */
 struct quoit_dsm_peer {
     char *masters;
@@ -187,11 +194,14 @@ struct quoit_dsm {
     char *twins;       /* [page] */
     uint64_t *needs;   /* [page][writer] */
     uint32_t *need_of; /* [page] the epoch that its needs belong to */
-    int16_t *writers;  /* [page] of this epoch: PE + 1, -1: several; only where homes migrate */
+    int16_t *writers;  /* [page] of this epoch: PE + 1, -1: several; NULL where homes do not migrate, see home.h */
     uint32_t *written; /* pages whose writers is not 0 */
     uint64_t written_count;
-    uint64_t *heads_before; /* [PE] of the last barrier; only where homes migrate */
-    uint32_t *dirty;        /* pages that the detector reported since the last release */
+    struct quoit_dsm_streak *streaks; /* [page] the same on all PEs */
+    uint32_t streaks_age;             /* older ones are void */
+    bool has_doubt;                   /* writers may be incomplete; told to all at the next barrier */
+    uint64_t *heads_before;           /* [PE] of the last barrier */
+    uint32_t *dirty;                  /* pages that the detector reported since the last release */
     uint64_t dirty_count;
     uint32_t *extra; /* pages changed by dsm_fetch_add since the last release */
     uint64_t extra_count, extra_room;
