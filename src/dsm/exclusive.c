@@ -7,6 +7,11 @@
 
 #define WORD_PAGES QUOIT_DSM_MARK_PAGES
 
+static bool is_off(const struct quoit_dsm *dsm)
+{
+    return dsm->options.values[QUOIT_DSM_EXCLUSIVE_MODE] != 0;
+}
+
 static uint64_t bits_of(uint64_t first, uint64_t count)
 {
     return (count < WORD_PAGES ? (1ull << count) - 1 : UINT64_MAX) << first;
@@ -15,6 +20,8 @@ static uint64_t bits_of(uint64_t first, uint64_t count)
 void quoit_dsm_exclusive_end(struct quoit_dsm *dsm, uint64_t page, uint64_t count, int home)
 {
     bool is_new = false;
+    if (is_off(dsm))
+        return;
     for (uint64_t end = page + count; page < end;) {
         uint64_t first = page % WORD_PAGES, n = end - page < WORD_PAGES - first ? end - page : WORD_PAGES - first;
         uint64_t word = page / WORD_PAGES, missing = bits_of(first, n) & ~dsm->marked[word];
@@ -41,7 +48,8 @@ void quoit_dsm_exclusive_mark(struct quoit_dsm *dsm, uint64_t page)
 
 bool quoit_dsm_exclusive_may(const struct quoit_dsm *dsm, uint64_t page)
 {
-    return (__atomic_load_n(&dsm->marks[page / WORD_PAGES], __ATOMIC_ACQUIRE) >> page % WORD_PAGES & 1) == 0;
+    return !is_off(dsm) &&
+           (__atomic_load_n(&dsm->marks[page / WORD_PAGES], __ATOMIC_ACQUIRE) >> page % WORD_PAGES & 1) == 0;
 }
 
 static void leave(struct quoit_dsm *dsm, uint64_t page)

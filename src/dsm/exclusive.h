@@ -4,6 +4,7 @@
  * Before its first fetch of a page a PE sets the page's mark at the home, and then increments the count of marks. The
  * home reads the count at each release, after the stores that the release covers. Either it finds the mark, logs the
  * page and detects its writes from then on, or the fetch follows those stores and reads them. A mark is never cleared.
+ * DSM_EXCLUSIVE=off: no page is in this mode, and nobody marks any.
  */
 #ifndef QUOIT_DSM_EXCLUSIVE_H
 #define QUOIT_DSM_EXCLUSIVE_H

@@ -26,6 +26,9 @@
     X(HOME, "DSM_HOME", 3, 0, 3, "first cyclic block migrate",                                                         \
       "where a page without a placement lives: first touch, page number modulo PEs, runs of pages, or first touch "    \
       "and then with the PE that alone wrote it between three barriers in a row")                                      \
+    X(EXCLUSIVE_MODE, "DSM_EXCLUSIVE", 0, 0, 1, "on off",                                                              \
+      "whether a home writes pages that no other PE has fetched without notices, for which the first fetch of a page " \
+      "takes two atomics more; off: as the paper has it")                                                              \
     X(MEMORY, "DSM_MEMORY", 0, 0, 1ull << 40, NULL,                                                                    \
       "shared memory that can be in use at once, reserved in the symmetric heap of each PE and taken where pages are " \
       "used; 0: half of that heap, or 256M if another library does not give its size")                                 \
