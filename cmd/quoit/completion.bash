@@ -18,7 +18,6 @@ _quoit()
     else
         case $before in
         --workload | --fault | --canary) offered=$(_quoit_words 2 "$(sed 's/y$/ie/' <<<"${before#--}")s:") ;;
-        --out) mapfile -t COMPREPLY < <(compgen -d -- "$word") && return ;;
         --html | --json | --compare | --trace-text | --cc) ;;
         *)
             [[ $word == -* ]] && offered=$(_quoit_words 2 "" | grep '^-')

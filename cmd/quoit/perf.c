@@ -63,7 +63,7 @@ static int print_help(void)
     char program[PATH_MAX];
     printf(
         "usage: quoit perf [OPTION]... [OPTION OF OSHRUN]...\n"
-        "       quoit perf --compare A.json B.json\n"
+        "       quoit perf --compare A.json B.json [--html FILE]\n"
         "       quoit perf --loggp RESULT.json\n\n"
         "Measures an OpenSHMEM library: puts, gets, rates, atomics, signals, barriers, collectives, locks and the\n"
         "heap, each beside what the machine needs for the same. Every byte is verified. Without options: 2 PEs, under\n"
@@ -233,15 +233,15 @@ static int check(const struct session *session, char *program)
     return status;
 }
 
-static int make_page(const char *result, const char *page)
+/* A page from what perf.py makes of these words. */
+static int make_page(char *const *words, const char *page)
 {
     FILE *data = tmpfile();
     if (!data) {
         perror("quoit perf: cannot make a temporary file");
         return 1;
     }
-    bool is_made = prefix_run_python("perf.py", (char *[]){"page", (char *)result, NULL}, NULL, data) == 0 &&
-                   prefix_make_page(data, page);
+    bool is_made = prefix_run_python("perf.py", words, NULL, data) == 0 && prefix_make_page(data, page);
     fclose(data);
     return is_made ? 0 : 1;
 }
@@ -271,7 +271,7 @@ static int run(struct session *session, char *program)
         add(&words, json);
     }
     int status = prefix_run(words.words, NULL, NULL);
-    return status == 0 && session->html ? make_page(json, session->html) : status;
+    return status == 0 && session->html ? make_page((char *[]){"page", (char *)json, NULL}, session->html) : status;
 }
 
 static int measure(struct session *session)
@@ -294,7 +294,9 @@ int command_perf(int argc, char **argv)
         return status;
     if (session.compare[0]) {
         char *words[] = {"compare", (char *)session.compare[0], (char *)session.compare[1], NULL};
-        return prefix_run_python("perf.py", words, NULL, NULL);
+        status = prefix_run_python("perf.py", words, NULL, NULL);
+        words[0] = "compare-page";
+        return status == 0 && session.html ? make_page(words, session.html) : status;
     }
     if (session.loggp)
         return prefix_run_python("perf.py", (char *[]){"loggp", (char *)session.loggp, NULL}, NULL, NULL);

@@ -4,7 +4,8 @@
 
 Use: perf.py compare A.json[,A2.json...] B.json[,...]   a table with a ratio for each common row
      perf.py loggp RESULT.json                          the constants of a network, as quoit sim --model takes them
-     perf.py page RESULT.json                           the report of docs/report.md on standard output"""
+     perf.py page RESULT.json                           the report of docs/report.md on standard output
+     perf.py compare-page A.json[,...] B.json[,...]     the same of a comparison"""
 import json
 import math
 import os
@@ -177,12 +178,15 @@ def print_comparison(a, b, a_name, b_name):
     return counts
 
 
-def compare(a_text, b_text):
+def sides(a_text, b_text):
+    """Both results, and what to call each."""
     a, b = load_side(a_text), load_side(b_text)
     a_name, b_name = short(a["library"]), short(b["library"])
-    if a_name == b_name:
-        a_name, b_name = "A", "B"
-    counts = print_comparison(a, b, a_name, b_name)
+    return a, b, *(("A", "B") if a_name == b_name else (a_name, b_name))
+
+
+def compare(a_text, b_text):
+    counts = print_comparison(*sides(a_text, b_text))
     if sum(counts.values()) == 0:
         raise Wrong("no row is in both")
 
@@ -311,11 +315,59 @@ def page(path):
     print()
 
 
+def compared_rows(rows, a_name, b_name):
+    """A table of pairs of rows; the quicker one is marked."""
+    out = []
+    for left, right in rows:
+        who = verdict(left, right)
+        out.append([left["bytes"] or "", f"{left['buffers']}, {left['cache']}",
+                    *[{"value": row["ns"]["median"], **({"mark": "good"} if who == side else {})}
+                      for side, row in (("A", left), ("B", right))],
+                    factor(right["ns"]["median"], left["ns"]["median"]), left["ratio"], right["ratio"],
+                    {"A": a_name, "B": b_name, "": "no difference beyond noise"}[who]])
+    return {"kind": "table", "title": "Median of a call", "rows": out,
+            "columns": ["bytes", "buffers", a_name, b_name, f"{b_name} / {a_name}", f"{a_name}, x limit", f"{b_name}, x limit", "faster"],
+            "units": ["B", None, "ns", "ns", None, None, None, None]}
+
+
+def compared_section(test, rows, a_name, b_name):
+    items = []
+    kinds = {}
+    for left, right in rows:
+        kinds.setdefault((left["buffers"], left["cache"]), []).append((left, right))
+    for (buffers, cache), of in kinds.items():
+        if len({left["bytes"] for left, _ in of}) > 1:
+            items.append({"kind": "lines", "title": f"{test}, {buffers}, {cache}", "x_label": "bytes", "x_is_bytes": True,
+                          "y_is_log": True, "y_label": "median", "y_unit": "ns",
+                          "series": [{"name": name, "points": [[pair[side]["bytes"], pair[side]["ns"]["median"]] for pair in of]}
+                                     for side, name in enumerate((a_name, b_name))]})
+    return {"title": test, "items": items + [compared_rows(rows, a_name, b_name)]}
+
+
+def compare_page(a_text, b_text):
+    a, b, a_name, b_name = sides(a_text, b_text)
+    tests = {}
+    for left, right in pairs(a, b):
+        tests.setdefault(left["test"], []).append((left, right))
+    found = [verdict(left, right) for rows in tests.values() for left, right in rows]
+    report = {"title": f"{a_name} beside {b_name}",
+              "text": [f"{name}: {one['library']}, {one['pes']} PEs; {one.get('processor', '')}; {one.get('date', '')}; {one['note']}"
+                       for name, one in ((a_name, a), (b_name, b))] +
+                      [f"{len(found)} rows: {a_name} faster in {found.count('A')}, {b_name} in {found.count('B')}, no difference "
+                       f"beyond noise in {found.count('')}. Faster: the quartiles do not overlap, and the medians differ by more "
+                       f"than {100 * (NOISE_MIN - 1):.0f} %."],
+              "sections": [compared_section(test, rows, a_name, b_name) for test, rows in tests.items()]}
+    json.dump(report, sys.stdout)
+    print()
+
+
 def main():
     words = sys.argv[1:]
     try:
         if len(words) == 3 and words[0] == "compare":
             compare(words[1], words[2])
+        elif len(words) == 3 and words[0] == "compare-page":
+            compare_page(words[1], words[2])
         elif len(words) == 2 and words[0] == "loggp":
             loggp(words[1])
         elif len(words) == 2 and words[0] == "page":

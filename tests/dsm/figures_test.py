@@ -23,7 +23,7 @@ def run(quoit, *arguments):
 def main():
     quoit, programs = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
-        done = run(quoit, "--quick", "--out", folder, "--programs", programs)
+        done = run(quoit, "--quick", "--html", os.path.join(folder, "dsm.html"), "--programs", programs)
         expect(done.returncode == 0, done.stderr)
         with open(os.path.join(folder, "dsm.json"), encoding="utf-8") as file:
             data = json.load(file)

@@ -38,7 +38,7 @@ def make(*arguments):
     """The relations, and the page as a tree."""
     with tempfile.TemporaryDirectory() as folder:
         target = os.path.join(folder, "out")
-        result = quoit("--quick", "--json", "--out", target, *arguments)
+        result = quoit("--quick", "--json", "--html", os.path.join(target, "figures.html"), *arguments)
         check(result.returncode == 0 and not result.stderr, f"{result}")
         check(sorted(os.listdir(target)) == ["figures.html", "figures.json"], f"{os.listdir(target)}")
         return json.loads(result.stdout), page.check(os.path.join(target, "figures.html"))
@@ -66,11 +66,11 @@ def test_figures(names):
 
 
 def test_mistakes():
-    for wrong in (["23/1"], ["--out"], ["--nothing"], ["19/8", "x"], ["--model"], ["--model", "x=1"],
+    for wrong in (["23/1"], ["--html"], ["--nothing"], ["19/8", "x"], ["--model"], ["--model", "x=1"],
                   ["--model", "poll_ns=0"], ["--model", "link_ps_per_byte=0"]):
         result = quoit(*wrong)
         check(result.returncode == 2 and result.stderr.count("\n") == 1 and not result.stdout, f"{wrong}: {result}")
-    result = quoit("--out", "/dev/null/x", "19/8")
+    result = quoit("--html", "/dev/null/x/y.html", "19/8")
     check(result.returncode == 1 and "/dev/null/x" in result.stderr, f"{result}")
     check("22/4a" in quoit("--help").stdout, "the help names no figures")
 
@@ -85,7 +85,7 @@ def test_out_of_range():
     check(not any(one["values"][0]["reached"] for one in found), f"{found}")
     check([row[-1] for row in page.tables(tree)[1][1:]] == ["NOT REACHED"] * 3, f"{page.tables(tree)[1]}")
     with tempfile.TemporaryDirectory() as folder:
-        table = quoit("--quick", "--out", folder, *model, "19/8").stdout
+        table = quoit("--quick", "--html", os.path.join(folder, "page.html"), *model, "19/8").stdout
     check(table.count("NOT REACHED") == 2 and "fitted constants, chosen workload: 1 of 3" in table, table)
 
 
@@ -93,7 +93,7 @@ def test_matplotlib_missing():
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, "matplotlib.py"), "w", encoding="utf-8") as file:
             file.write("raise ImportError('not here')\n")
-        result = subprocess.run([QUOIT, "figures", "--quick", "--out", os.path.join(folder, "out"), "19/10"],
+        result = subprocess.run([QUOIT, "figures", "--quick", "--html", os.path.join(folder, "out.html"), "19/10"],
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=280,
                                 env={**os.environ, "PYTHONPATH": folder})
         check(result.returncode == 1 and "python3-matplotlib" in result.stderr, f"{result}")
@@ -236,7 +236,7 @@ def test_hybrid_reported():
 def test_link():
     """Figure 6 of LINK with few sizes: every relation is judged by its range, and the page has the same."""
     with tempfile.TemporaryDirectory() as folder:
-        result = quoit("link", "--quick", "--json", "--no-wall", "--out", folder)
+        result = quoit("link", "--quick", "--json", "--no-wall", "--html", os.path.join(folder, "link.html"))
         check(result.returncode == 0 and not result.stderr, f"{result}")
         check(sorted(os.listdir(folder)) == ["link.html", "link.json"], f"{os.listdir(folder)}")
         tree = page.check(os.path.join(folder, "link.html"))

@@ -88,6 +88,8 @@ class Commands(installed.Case):
             self.assertIn("put-quiet", self.quiet("quoit", "perf", "--compare", "ours.json", "theirs.json"))
             if has_matplotlib():
                 self.assert_page("ours.html")
+                self.quiet("quoit", "perf", "--compare", "ours.json", "theirs.json", "--html", "both.html")
+                self.assert_page("both.html")
 
     def test_predict(self):
         self.skip_without_matplotlib()
@@ -147,10 +149,10 @@ class Commands(installed.Case):
     def test_figures(self):
         """A simulated figure, and those of shared pages."""
         self.skip_without_matplotlib()
-        self.quiet("quoit", "figures", "--quick", "--out", "out", "22/4a")
+        self.quiet("quoit", "figures", "--quick", "--html", "out/figures.html", "22/4a")
         self.assert_page("out", "figures.html")
         self.prefix = self.copies.blank
-        self.quiet("quoit", "figures", "dsm", "--quick", "--out", "out")
+        self.quiet("quoit", "figures", "dsm", "--quick", "--html", "out/dsm.html")
         self.assert_page("out", "dsm.html")
 
     def test_figures_hybrid(self):
@@ -158,7 +160,7 @@ class Commands(installed.Case):
         self.skip_without_matplotlib()
         self.prefix = self.copies.blank
         self.quiet("quoit", "figures", "hybrid", "--quick", "--scale", 8, "--cc", "oshcc", "--launch", "oshrun -n {pes}",
-                   "--out", "out")
+                   "--html", "out/hybrid.html")
         self.assert_page("out", "hybrid.html")
         data = json.dumps(self.read("out/hybrid.json"))
         self.assertIn("BFS, 2^8 vertices", data)

@@ -68,7 +68,7 @@ class Manual(installed.Case):
         self.assertEqual(offered("figures", "22/4"), ["22/4a", "22/4b"])
         self.assertEqual(offered("info", "p"), ["paths"])
         os.mkdir(os.path.join(self.work, "drawn"))
-        self.assertEqual(offered("figures", "--out", "dra"), ["drawn"])
+        self.assertEqual(offered("figures", "--html", "dra"), ["drawn"])
 
     def test_manual_of_quoit(self):
         """A page for each command, which documents each of its options and no other, and is listed on the first

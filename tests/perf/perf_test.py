@@ -163,6 +163,10 @@ def test_page():
         check_page(path)
         with open(kept) as file:
             check_result(json.load(file), {"put", "get", "fence", "barrier", "reduce"})
+        both = perf("--compare", kept, kept, "--html", path)
+        check(both.returncode == 0 and not both.stderr, f"{both}")
+        text = "".join(check_page(path).itertext())
+        check("A beside B" in text and "no difference beyond noise in" in text and both.stdout.splitlines()[-1] in text, "comparison")
 
 
 def test_other_library():
@@ -205,10 +209,10 @@ def test_hybrid():
     """Every size, PE count and limit is plotted."""
     sys.path.insert(0, os.path.join(SOURCE, "tests", "report"))
     from page import check as check_page, tables
-    for wrong in (["--out"], ["--nothing"], ["more"], ["--bfs", "one"]):
+    for wrong in (["--html"], ["--nothing"], ["more"], ["--bfs", "one"]):
         check(run(QUOIT, "figures", "hybrid", *wrong).returncode == 2, f"{wrong}")
     with tempfile.TemporaryDirectory() as folder:
-        result = run(QUOIT, "figures", "hybrid", "--quick", "--scale", "10", "--out", folder)
+        result = run(QUOIT, "figures", "hybrid", "--quick", "--scale", "10", "--html", os.path.join(folder, "hybrid.html"))
         if "matplotlib is missing" in result.stderr:
             check(result.returncode == 1, f"{result}")
             return

@@ -349,7 +349,7 @@ def main(quoit, arguments):
         print(f"measured: {page.save(as_rows(measured), folder, 'measured')}")
         page.save(as_rows(limits), folder, "limits")
         data = report(machine, predicted, measured, limits, measured_percent)
-        where = page.publish(data, folder, "calibration")
+        where = page.publish(data, os.path.join(folder, "calibration.html"))
     except (OSError, Failed, perf.Wrong, page.Wrong) as problem:
         sys.exit(f"quoit sim --calibrate: {problem}")
     print("\n".join([data["text"][0], data["text"][2], where]))

@@ -264,7 +264,7 @@ def parse(quoit, arguments):
         "Measures table 2 and figures 8 and 9 of DSM on this machine: a page, and Barnes, 3Dfft, LU and IS, by ASYNC and\n"
         "NEWGENDSM, on emulated links with the latency and rate of PCI-X and of PCI-Express, and on one host; and prints\n"
         "every relation that the paper states beside what was measured, or NOT REACHED."))
-    parser.add_argument("--out", metavar="DIR", default="figures", help="where dsm.html and dsm.json go (figures)")
+    page.add_option(parser, "dsm")
     parser.add_argument("--quick", action="store_true", help="small sizes, one round")
     parser.add_argument("--programs", metavar="DIR", required=True,
                         help="where examples/dsm_*.c were built (those that were installed with quoit)")
@@ -280,10 +280,10 @@ def main(quoit, arguments):
     drawing.find_matplotlib()
     quotes = papers.quotes()
     try:
-        os.makedirs(options.out, exist_ok=True)
+        page.prepare(options.html)
         pages, runs = measure(Machine(oshrun_of(quoit), options.programs), options)
         relations = relate_pages(pages) + relate_times(runs) + relate_parts(runs)
-        where = page.publish(report(pages, runs, relations, options, quotes), options.out, "dsm")
+        where = page.publish(report(pages, runs, relations, options, quotes), options.html)
     except (OSError, subprocess.TimeoutExpired, Wrong, page.Wrong) as problem:
         sys.exit(f"quoit figures dsm: {problem}")
     print_relations(relations)

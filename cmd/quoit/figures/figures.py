@@ -31,7 +31,7 @@ def parse(arguments):
                "  dsm    those of DSM, measured on this machine (quoit figures dsm --help)\n"
                "  link   that of LINK, simulated and measured (quoit figures link --help)")
     parser.add_argument("names", nargs="*", metavar="NAME", help="a figure; none: all")
-    parser.add_argument("--out", metavar="DIR", default="figures", help="where figures.html and figures.json go (figures)")
+    page.add_option(parser, "figures")
     parser.add_argument("--json", action="store_true", help="print the relations as JSON")
     parser.add_argument("--quick", action="store_true", help="few sizes")
     parser.add_argument("--sensitivity", action="store_true",
@@ -240,11 +240,11 @@ def main(quoit, arguments):
     except Failed as problem:
         parser.error(str(problem).splitlines()[-1].split("quoit sim: ")[-1])
     try:
-        os.makedirs(options.out, exist_ok=True)
+        page.prepare(options.html)
         work.evaluate()
         simulator.make()
         work.evaluate()
-        where = page.publish(report(work, quotes), options.out, "figures")
+        where = page.publish(report(work, quotes), options.html)
     except (OSError, Failed, page.Wrong) as problem:
         sys.exit(f"quoit figures: {problem}")
     if options.json:

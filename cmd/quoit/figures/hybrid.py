@@ -436,7 +436,7 @@ def main(quoit, arguments):
         "Measures the figures of HYBRID on this machine: latency of a put by its way, message rate, barrier and collectives\n"
         "against PEs, each beside the limit of the machine; and the improvements that the paper reports beside those over\n"
         "another OpenSHMEM library, if there is one."))
-    parser.add_argument("--out", metavar="DIR", default="figures", help="where hybrid.html and hybrid.json go (figures)")
+    page.add_option(parser, "hybrid")
     parser.add_argument("--quick", action="store_true", help="in seconds, with few samples")
     parser.add_argument("--cc", metavar="CC", help="compiler wrapper of the baseline (shmemcc of Open MPI, if it is there)")
     parser.add_argument("--launch", metavar="TEXT", help="its launcher, with {pes} for the number of PEs")
@@ -449,10 +449,10 @@ def main(quoit, arguments):
     drawing.find_matplotlib()
     quotes = papers.quotes()
     try:
-        os.makedirs(options.out, exist_ok=True)
+        page.prepare(options.html)
         found = measure(quoit, options, SECONDS_QUICK if options.quick else SECONDS)
         data = report(found, quotes)
-        where = page.publish(data, options.out, "hybrid")
+        where = page.publish(data, options.html)
     except (OSError, perf.Wrong, page.Wrong) as problem:
         sys.exit(f"quoit figures hybrid: {problem}")
     print_tables(*(item for item in data["sections"][0]["items"] if item["kind"] == "table"))

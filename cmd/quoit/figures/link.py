@@ -290,7 +290,7 @@ def parse(arguments):
         "Makes figure 6 of LINK from the simulator: throughput of an Ethernet device on NTB by message size, below TCP and through\n"
         "it, with DMA and memcpy, beside Gigabit Ethernet; prints every relation that the paper states beside what the model gives,\n"
         "or NOT REACHED, and what our device reaches. Then measures it on emulated links of this machine, if they can be made."))
-    parser.add_argument("--out", metavar="DIR", default="figures", help="where link.html and link.json go (figures)")
+    page.add_option(parser, "link")
     parser.add_argument("--quick", action="store_true", help="few sizes")
     parser.add_argument("--json", action="store_true", help="print the relations as JSON")
     parser.add_argument("--no-wall", action="store_true", help="only simulate")
@@ -308,13 +308,13 @@ def main(quoit, arguments):
     except Failed as problem:
         parser.error(str(problem).splitlines()[-1].split("quoit sim: ")[-1])
     try:
-        os.makedirs(options.out, exist_ok=True)
+        page.prepare(options.html)
         work = Work(simulator, options)
         work.evaluate()
         simulator.make()
         work.evaluate()
         wall = link_wall.measure(quoit, options)
-        where = page.publish(report(work, papers.quotes(), wall), options.out, "link")
+        where = page.publish(report(work, papers.quotes(), wall), options.html)
     except (OSError, Failed, page.Wrong) as problem:
         sys.exit(f"quoit figures link: {problem}")
     if options.json:

@@ -306,9 +306,21 @@ def save(data, folder, name):
     return path
 
 
-def publish(page, folder, name):
-    """Writes the data and the page side by side; returns a line that says where. Raises as write()."""
-    data_path, target = save(page, folder, name), os.path.join(folder, f"{name}.html")
+def add_option(parser, name):
+    """--html of a command that writes a page in any case."""
+    parser.add_argument("--html", metavar="FILE", default=f"figures/{name}.html",
+                        help=f"the page; its data beside it, with .json for .html (figures/{name}.html)")
+
+
+def prepare(target):
+    """Makes the folder of a page before anything is measured for it. Raises OSError."""
+    os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
+
+
+def publish(page, target):
+    """Writes the page, and its data beside it; returns a line that says where. Raises as write()."""
+    folder, name = os.path.split(target)
+    data_path = save(page, folder, name.removesuffix(".html"))
     write(page, target)
     return f"the page: {target}, its data: {data_path}"
 
