@@ -28,8 +28,15 @@ def main():
         with open(os.path.join(folder, "dsm.json"), encoding="utf-8") as file:
             data = json.load(file)
         expect(os.path.getsize(os.path.join(folder, "dsm.html")) > 1000, "no page")
-    summary, pages, (times, parts) = [[item for item in section["items"] if item["kind"] == "table"]
+    pages, (times, parts), summary = [[item for item in section["items"] if item["kind"] == "table"]
                                       for section in data["sections"]]
+    plots = {item["title"]: item for section in data["sections"] for item in section["items"] if item["kind"] == "bars"}
+    expect(len(plots) == 7, f"{list(plots)}")
+    for hosts, reported in ((2, [36, 33, 33, 27]), (4, [51, 50, 40, 41])):
+        drawn = plots[f"Time of a page, {hosts} hosts (DSM, table 2)"]["series"]
+        expect(drawn[0]["values"] == reported and min(drawn[1]["values"]) > 0, f"beside the paper's table: {drawn}")
+    shares = plots["Where the time goes, NEWGENDSM (DSM, figure 9)"]["series"]
+    expect(all(abs(sum(place) - 100) < 0.01 for place in zip(*(one["values"] for one in shares))), f"figure 9: {shares}")
     rows = pages[0]["rows"]
     expect(sorted(row[3] for row in rows if row[3]) == [27, 33, 33, 36, 40, 41, 50, 51], f"table 2: {rows}")
     expect(len(rows) == 12 and all(row[4] > 0 for row in rows), f"table 2: {rows}")

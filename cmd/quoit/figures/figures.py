@@ -194,10 +194,9 @@ UNCOUNTED = [
 def report(work, quotes):
     fits = {name: one["fit"].split(":")[0] in ring.TITLES for name, one in work.model.items() if one["fit"]}
     chosen, kept = (", ".join(name for name, is_chosen in fits.items() if is_chosen == wanted) for wanted in (True, False))
-    sections = [
-        {"title": "What the papers state, and what the model gives", "items": [
-            counts(work), {"kind": "text", "text": not_reached(work)}, summary(work, quotes),
-            {"kind": "text", "text": UNCOUNTED}]}]
+    sections = [{"title": f"{name}: {ring.TITLES[name]}", "items": plots} for name, plots in work.plots.items()]
+    sections.append({"title": "What the papers state, and what the model gives", "items": [
+        counts(work), {"kind": "text", "text": not_reached(work)}, summary(work, quotes), {"kind": "text", "text": UNCOUNTED}]})
     if work.is_whole:
         sections.append({"title": "Our protocol beside the papers', like for like", "items": [
             {"kind": "text", "text": [
@@ -208,7 +207,6 @@ def report(work, quotes):
              "rows": work.rows}]})
     if work.tilts:
         sections.append({"title": "How much the count depends on each fitted constant", "items": [sensitivity(work)]})
-    sections += [{"title": f"{name}: {ring.TITLES[name]}", "items": plots} for name, plots in work.plots.items()]
     sections.append({"title": "The cost model", "items": [constants(work.model)]})
     return {"title": "The figures of the ring papers, simulated",
             "text": ["The production code of the papers' protocol, run in virtual time on one cost model of the papers' hosts. "
