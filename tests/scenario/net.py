@@ -29,8 +29,6 @@ QUOIT = os.path.join(scenario.BIN, "quoit")
 GARBAGE = scenario.program("scenario_garbage")
 BUSY = scenario.program("scenario_busy")
 LIMIT_S = scenario.LIMIT_S
-# For what happens by itself: a loaded machine, and a link that went down often is held for up to 4 s.
-PATIENCE_S = 20
 # A sanitizer wants to be loaded before anything else.
 forked_only = unittest.skipIf(scenario.SANITIZE, "the calls of the keeper cannot be replaced")
 IDLE_LOOKS = 3             # a thread that does not sleep is seen in each; other work of the machine seldom
@@ -206,13 +204,13 @@ class Ring(scenario.Case):
         return out
 
     def wait_until(self, what, condition):
-        end = time.monotonic() + PATIENCE_S
+        end = time.monotonic() + scenario.LATE_S
         while not condition():
             self.assertLess(time.monotonic(), end, what)
             time.sleep(0.02)
 
     def wait_for_ring(self, what, condition):
-        end = time.monotonic() + PATIENCE_S
+        end = time.monotonic() + scenario.LATE_S
         while not condition():
             self.assertLess(time.monotonic(), end, f"{what}: {self.status()}")
             time.sleep(0.02)

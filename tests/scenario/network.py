@@ -126,7 +126,7 @@ class Counts(WithNetwork):
         watcher = subprocess.Popen([QUOIT, "top", "--json", "--interval", "200ms", str(job.pid)], text=True,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=scenario.environment(self.mark))
         before, now = (json.loads(watcher.stdout.readline()) for _ in range(2))
-        end = time.monotonic() + scenario.LATE_S
+        end = time.monotonic() + scenario.LIMIT_S
         while not all(b["puts"] > a["puts"] for a, b in zip(before["network"], now["network"])) and time.monotonic() < end:
             before, now = now, json.loads(watcher.stdout.readline())
         text = subprocess.run([QUOIT, "top", "--once", "--interval", "50ms", str(job.pid)], capture_output=True, text=True,

@@ -81,7 +81,7 @@ class Refused(scenario.Case):
     def left(self):
         """What is there when the job has ended and what it killed has had time to end; all of it is killed."""
         try:
-            self.wait_for(lambda: not scenario.processes(self.mark), "the job's processes", scenario.SOON_S)
+            self.wait_for(lambda: not scenario.processes(self.mark), "the job's processes", scenario.LATE_S)
         except AssertionError:
             pass
         left = scenario.processes(self.mark)

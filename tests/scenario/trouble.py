@@ -16,7 +16,7 @@ import unittest
 import frames
 import scenario
 from frames import chunk
-from net import LIMIT_S, PATIENCE_S, QUOIT, Ring
+from net import LIMIT_S, QUOIT, Ring
 
 
 OF_A_RING = ("quoit-ring", "quoit-host", "quoit-guard", "quoit")
@@ -84,7 +84,7 @@ class Trouble(Ring):
         self.wait_until("the name is free", lambda: "is up already" not in self.ring("up", "--hosts", hosts, check=False).stderr)
 
     def first_line(self, child):
-        self.assertTrue(select.select([child.stderr], [], [], PATIENCE_S)[0], "it waits in silence")
+        self.assertTrue(select.select([child.stderr], [], [], scenario.LATE_S)[0], "it waits in silence")
         line = child.stderr.readline()
         if "Q0601" in line or "Q0602" in line:
             self.skipTest(line.strip())
@@ -310,7 +310,7 @@ class Trouble(Ring):
         subprocess.run(["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", QUOIT, "ring", "up", "--ring", self.name, "--hosts", "3"], check=True,
                        timeout=LIMIT_S, pass_fds=[here], preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
         os.close(here)
-        self.assertTrue(select.select([there], [], [], PATIENCE_S)[0])
+        self.assertTrue(select.select([there], [], [], scenario.LATE_S)[0])
         os.close(there)
         os.kill(self.status()[1]["pid"], signal.SIGKILL)
         self.wait_for_ring("host 1 is back", lambda: (lambda host: host["starts"] == 2 and host["ready"])(self.status()[1]))
