@@ -7,6 +7,7 @@
 #ifndef QUOIT_HOST_CONTACT_H
 #define QUOIT_HOST_CONTACT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -28,10 +29,13 @@ struct quoit_contacts {
     uint64_t tag;                  /* of the job */
     uint64_t notice_ns;            /* after which a host is silent */
     uint64_t opening_ns;           /* see struct quoit_net_limits */
-    bool is_rdma;                  /* likewise */
-    bool takes_guests;             /* the proxies execute frames that PEs send by themselves */
-    bool is_told;                  /* the rest is filled in */
-    struct quoit_contact hosts[];  /* [host_count]; of the own host it is not used */
+    /* That a packet of TCP to another host carries at most, 0: no limit is known; the proxy writes it when it finds it,
+     * before anything else passes on such a way. */
+    _Atomic uint32_t segment_bytes;
+    bool is_rdma;                 /* likewise */
+    bool takes_guests;            /* the proxies execute frames that PEs send by themselves */
+    bool is_told;                 /* the rest is filled in */
+    struct quoit_contact hosts[]; /* [host_count]; of the own host it is not used */
 };
 
 #define QUOIT_GUESTS_MAX 256u

@@ -16,5 +16,10 @@ static void ignore_broken(void *arg, uint32_t host)
     (void)arg, (void)host;
 }
 
+static void ignore_narrowed(void *arg, uint32_t host, uint32_t bytes, uint32_t lost_bytes)
+{
+    (void)arg, (void)host, (void)bytes, (void)lost_bytes;
+}
+
 const struct quoit_net_events quoit_net_no_events = {
-    .done = ignore_done, .message = ignore_message, .broken = ignore_broken};
+    .done = ignore_done, .message = ignore_message, .broken = ignore_broken, .narrowed = ignore_narrowed};

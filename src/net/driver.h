@@ -19,7 +19,7 @@
 
 #include "net/net.h"
 
-#define QUOIT_NET_DRIVER_VERSION 10 /* of this header; others are refused */
+#define QUOIT_NET_DRIVER_VERSION 11 /* of this header; others are refused */
 
 /* A message may be reported before others of its host that were sent earlier, as long as it is less than so many ahead
  * of the first of them. */
@@ -31,6 +31,9 @@ struct quoit_net_events {
     void (*done)(void *arg, uint32_t host, uint64_t cookie, enum quoit_status status, uint64_t bytes);
     void (*message)(void *arg, const void *message, uint32_t bytes); /* 8-byte aligned */
     void (*broken)(void *arg, uint32_t host);                        /* an operation to it failed */
+    /* The packets of the connections that follow carry at most so many bytes, since those to the host that carried
+     * lost_bytes get lost; 0: the host has said so. */
+    void (*narrowed)(void *arg, uint32_t host, uint32_t bytes, uint32_t lost_bytes);
 };
 
 /* For an end that closes: nothing is reported any more. */
@@ -43,8 +46,9 @@ struct quoit_net_driver_config {
     uint32_t skip_count; /* so many of the best are passed over; UNSUPPORTED: there are no more */
     uint32_t host;       /* of this end; of a guest, whose number follows those of the hosts, too */
     uint32_t host_count;
-    uint32_t guest_count; /* where takes_guests: they are hosts host_count and on */
-    bool is_guest;        /* it has few messages under way */
+    uint32_t guest_count;   /* where takes_guests: they are hosts host_count and on */
+    bool is_guest;          /* it has few messages under way */
+    uint32_t segment_bytes; /* as of net.h */
     struct quoit_net_events events;
 };
 

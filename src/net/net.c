@@ -41,6 +41,13 @@ static void on_broken(void *arg, uint32_t host)
     quoit_net_break(arg, host);
 }
 
+static void on_narrowed(void *arg, uint32_t host, uint32_t bytes, uint32_t lost_bytes)
+{
+    struct quoit_net *net = arg;
+    if (net->config.on_narrowed)
+        net->config.on_narrowed(net->config.arg, host, bytes, lost_bytes);
+}
+
 /* Others, and this end if it is connected to itself. */
 static bool may_send(const struct quoit_net *net, uint32_t host)
 {
@@ -254,7 +261,8 @@ static enum quoit_status open_driver(struct quoit_net *net, char problem[QUOIT_N
         .host_count = config->host_count,
         .guest_count = config->guest_count,
         .is_guest = config->is_guest,
-        .events = {.arg = net, .done = on_done, .message = on_message, .broken = on_broken},
+        .segment_bytes = config->segment_bytes,
+        .events = {.arg = net, .done = on_done, .message = on_message, .broken = on_broken, .narrowed = on_narrowed},
     };
     (void)quoit_ports_read(config->ports, &own.ports); /* it was checked */
     for (uint32_t i = 0; i < count; i++) {

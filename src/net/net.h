@@ -125,6 +125,7 @@ struct quoit_net_config {
     uint32_t host_count;
     uint32_t guest;          /* a guest: its number */
     uint32_t guest_count;    /* a host's end: guests of lower numbers may send messages to it */
+    uint32_t segment_bytes;  /* that a packet of TCP carries at most, as on_narrowed has it; 0: no limit is known */
     uint64_t tag;            /* of the job: ends with another tag are strangers */
     uint64_t lost_limit_ns;  /* 0: QUOIT_NET_LOST_LIMIT_NS */
     uint64_t start_limit_ns; /* for the others to connect too; less than lost_limit_ns: that */
@@ -143,7 +144,10 @@ struct quoit_net_config {
     /* How long ago the host gave a sign that its owner has seen by another way: it is stopped, perhaps, but there.
      * UINT64_MAX: it never has. NULL: nobody looks. */
     uint64_t (*sign_age_ns)(void *arg, uint32_t host);
-    void *arg; /* of all six */
+    /* A link on the way to the host drops packets that the devices take: from now on they carry so many bytes at most.
+     * lost_bytes: what those carried that got lost; 0: the host has found it. NULL: nobody asks. */
+    void (*on_narrowed)(void *arg, uint32_t host, uint32_t bytes, uint32_t lost_bytes);
+    void *arg; /* of all seven */
 };
 
 /* After so long a host is silent that is lost after lost_limit_ns. */

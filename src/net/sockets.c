@@ -90,6 +90,15 @@ static void send_at_once(int fd)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
 }
 
+/* Before it connects, so that the packets of the other end are as small. */
+static void limit_segments(const struct quoit_sockets *sockets, int fd)
+{
+    const _Atomic uint32_t *limit = sockets->config.segment_bytes;
+    int bytes = limit ? (int)atomic_load_explicit(limit, memory_order_relaxed) : 0;
+    if (bytes != 0)
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &bytes, sizeof bytes);
+}
+
 static struct connection *connection_of(struct quoit_sockets *sockets, uint32_t peer)
 {
     struct connection *own = sockets->peers[peer];
@@ -312,6 +321,7 @@ enum quoit_status quoit_sockets_join(struct quoit_sockets *sockets, const struct
     set_state(sockets, own, QUOIT_SOCKET_JOINING);
     own->fd = new_socket(address.ss_family);
     const struct sockaddr *there = (const struct sockaddr *)&address;
+    limit_segments(sockets, own->fd);
     if (own->fd < 0 || (connect(own->fd, there, quoit_address_bytes(&address)) != 0 && errno != EINPROGRESS)) {
         lose(sockets, own, strerror(errno));
         return QUOIT_SYSTEM;

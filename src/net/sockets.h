@@ -18,6 +18,7 @@
 #ifndef QUOIT_NET_SOCKETS_H
 #define QUOIT_NET_SOCKETS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -33,11 +34,12 @@ struct pollfd;
 struct quoit_sockets;
 
 struct quoit_sockets_config {
-    struct quoit_net_place place; /* where others can call; its port is not used */
-    struct quoit_ports ports;     /* at one of which it listens */
-    uint32_t self;                /* number of this process, */
-    uint32_t count;               /* of so many */
-    char *memory;                 /* what messages write to; it stays mapped until close */
+    struct quoit_net_place place;          /* where others can call; its port is not used */
+    struct quoit_ports ports;              /* at one of which it listens */
+    const _Atomic uint32_t *segment_bytes; /* that a packet carries at most; NULL, 0: no limit is known */
+    uint32_t self;                         /* number of this process, */
+    uint32_t count;                        /* of so many */
+    char *memory;                          /* what messages write to; it stays mapped until close */
     uint64_t memory_bytes;
 };
 

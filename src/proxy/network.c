@@ -646,6 +646,21 @@ static void on_silence(void *arg, uint32_t host, enum quoit_net_silence silence,
         config->on_silence(config->arg, host, silence, silent_ns, dark_ns);
 }
 
+/* Of several links it is the smallest. */
+static void on_narrowed(void *arg, uint32_t host, uint32_t bytes, uint32_t lost_bytes)
+{
+    const struct quoit_lane *lane = ((const struct network *)arg)->lane;
+    const struct quoit_job_config *job = &lane->layout->job;
+    struct quoit_contacts *contacts = quoit_memory_contacts(lane->layout, lane->memory);
+    if (contacts)
+        atomic_store_explicit(&contacts->segment_bytes, bytes, memory_order_relaxed);
+    if (lost_bytes != 0 && host < job->host_count)
+        quoit_say(
+            "host %u goes on with packets of TCP that carry %u bytes: on the way to host %u those of %u get lost, "
+            "and nobody reports it: is the MTU of a link there smaller? [Q0133]",
+            lane->layout->host, bytes, host, lost_bytes);
+}
+
 static uint64_t sign_age_ns(void *arg, uint32_t host)
 {
     const struct quoit_lane_network *config = ((const struct network *)arg)->lane->group->network;
@@ -699,6 +714,7 @@ static enum quoit_status open_and_join(struct network *network, const struct quo
                                          .on_left = on_left,
                                          .on_silence = on_silence,
                                          .sign_age_ns = sign_age_ns,
+                                         .on_narrowed = on_narrowed,
                                          .arg = network};
     quoit_net_close(network->net);
     network->net = NULL;

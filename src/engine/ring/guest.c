@@ -293,6 +293,7 @@ static void open_end(struct quoit_guest *guest)
                                             .ports = guest->contacts->ports,
                                             .is_guest = true,
                                             .guest = self->pe,
+                                            .segment_bytes = guest->contacts->segment_bytes,
                                             .tag = guest->contacts->tag,
                                             .host = self->host,
                                             .host_count = self->layout.job.host_count,

@@ -60,6 +60,7 @@ enum quoit_status quoit_messages_open(struct quoit_ring_engine *ring, enum quoit
         messages->left_counts[pe] = SENDS_BEFORE;
     const struct quoit_sockets_config config = {.place = contacts->place,
                                                 .ports = ports,
+                                                .segment_bytes = &contacts->segment_bytes,
                                                 .self = self->pe,
                                                 .count = self->pe_count,
                                                 .memory = self->segment,

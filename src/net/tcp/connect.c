@@ -4,6 +4,11 @@
  * Two hosts may call each other at once. Then the call of the lower number is taken: the lower one hangs up on the
  * other, which drops its own call and answers.
  *
+ * A link on the way may drop packets that are larger than it takes, and the report of that may not arrive: small ones
+ * pass, and the rest is sent again for ever. So before it is let in the caller sends as much as one packet carries, and
+ * is sent as much. What has no acknowledgement after three repetitions, or does not come meanwhile, is lost: the next
+ * call has smaller packets both ways, which TCP agrees on when it connects and never again.
+ *
  * Only a refused call shows that nobody is there: who is called was listening before its address was known. Any other
  * call that ends without an answer is repeated, for as long as net.c waits for the host: the machine may be busy, a
  * cable may be out, or the caller was held up before its hello and was taken for one who sends garbage. */
@@ -19,12 +24,17 @@
 #include "env/clock.h"
 #include "net/tcp/tcp.h"
 
-#define COMING_MAX      64u         /* that have not said who they are, beside one for each peer */
-#define COMING_NS       2000000000u /* for that, */
-#define COMING_FULL_NS  100000000u  /* or if there are more than so many */
-#define AGAIN_NS        1000000u    /* before the second call, and twice as long before each further one, */
-#define AGAIN_SHIFT_MAX 8u          /* so often */
-#define UNSENT_BYTES    (128 << 10) /* that the kernel keeps: no message overtakes them, however slow the cable is */
+#define COMING_MAX       64u         /* that have not said who they are, beside one for each peer */
+#define COMING_NS        2000000000u /* for that, */
+#define COMING_FULL_NS   100000000u  /* or if there are more than so many */
+#define AGAIN_NS         1000000u    /* before the second call, and twice as long before each further one, */
+#define AGAIN_SHIFT_MAX  8u          /* so often */
+#define PROBE_BYTES_MAX  (HELD_BYTES - (uint32_t)sizeof(struct hello))
+#define TCP_OPTION_BYTES 12u          /* of its segments, for time stamps */
+#define PROBED_NS        10000000000u /* for the probe of an end whose hello is right, */
+#define LOST_NS          1500000000u  /* and for one that has begun: TCP repeats after 0.2, 0.6 and 1.4 s, as it has */
+#define LOST_COUNT       3u           /* repetitions of one that is sent */
+#define UNSENT_BYTES     (128 << 10)  /* that the kernel keeps: no message overtakes them, however slow the cable is */
 
 static void watch(struct tcp *tcp, struct connection *connection, uint32_t events)
 {
@@ -64,6 +74,11 @@ static struct connection *new_connection(struct tcp *tcp, int fd, enum connectio
     return connection;
 }
 
+static bool is_probing(const struct connection *connection)
+{
+    return connection->state == CONNECTING && connection->step >= CALL_PROBED;
+}
+
 /* Without a word to the caller. */
 static void hang_up(struct tcp *tcp, struct connection *connection)
 {
@@ -77,6 +92,7 @@ static void hang_up(struct tcp *tcp, struct connection *connection)
     close(connection->fd);
     connection->fd = -1;
     tcp->coming_count -= connection->state == COMING;
+    tcp->probing_count -= is_probing(connection);
     connection->state = CLOSED;
     quoit_tcp_drop(connection);
 }
@@ -139,6 +155,31 @@ static void forget_calls(struct tcp *tcp, struct peer *peer)
     call_no_more(tcp, peer);
     peer->call_count = 0;
     peer->error = 0;
+    peer->lost_bytes = 0;
+}
+
+/* The connection of a call with such packets is open. 0: as the devices are. */
+static void note_segments(struct tcp *tcp, uint32_t host, uint32_t bytes, uint32_t lost_bytes)
+{
+    if (bytes == 0 || (tcp->segment_bytes != 0 && bytes >= tcp->segment_bytes))
+        return;
+    tcp->segment_bytes = bytes;
+    tcp->events.narrowed(tcp->events.arg, host, bytes, lost_bytes);
+}
+
+static uint32_t segment_limit(const struct tcp *tcp, uint32_t host)
+{
+    return tcp->peers[host].segment_bytes != 0 ? tcp->peers[host].segment_bytes : tcp->segment_bytes;
+}
+
+/* What an MTU of 1500, of a tunnel, of IPv6's least and of IPv4's leaves in either. 0: there is none smaller. */
+static uint32_t next_smaller(uint32_t bytes)
+{
+    static const uint32_t steps[] = {1440, 1320, 1220, 536};
+    for (uint32_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
+        if (steps[i] + TCP_OPTION_BYTES < bytes)
+            return steps[i];
+    return 0;
 }
 
 static void call_again(struct tcp *tcp, uint64_t now_ns)
@@ -169,6 +210,9 @@ bool quoit_tcp_join(struct tcp *tcp, uint32_t host)
         return false;
     }
     peer->connection = connection;
+    int segment_bytes = (int)segment_limit(tcp, host);
+    if (segment_bytes != 0)
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &segment_bytes, sizeof segment_bytes);
     const struct sockaddr *there = (const struct sockaddr *)&peer->address;
     if (connect(fd, there, quoit_address_bytes(&peer->address)) == 0 || errno == EINPROGRESS)
         return true;
@@ -177,14 +221,38 @@ bool quoit_tcp_join(struct tcp *tcp, uint32_t host)
     return false;
 }
 
+/* What a packet of the connection carries. Between addresses that are the same nothing leaves the machine. */
+static uint32_t probe_bytes_of(const struct connection *connection, const struct peer *peer)
+{
+    struct sockaddr_storage own;
+    socklen_t own_bytes = sizeof own, segment_size = sizeof(int);
+    int segment_bytes = 0;
+    if (getsockname(connection->fd, (struct sockaddr *)&own, &own_bytes) != 0 ||
+        getsockopt(connection->fd, IPPROTO_TCP, TCP_MAXSEG, &segment_bytes, &segment_size) != 0 || segment_bytes <= 0)
+        return 0;
+    const struct quoit_wire_address at = quoit_address_tell(&own);
+    if (at.family == peer->at.family && memcmp(at.bytes, peer->at.bytes, sizeof at.bytes) == 0)
+        return 0;
+    return (uint32_t)segment_bytes < PROBE_BYTES_MAX ? (uint32_t)segment_bytes : PROBE_BYTES_MAX;
+}
+
 static bool say_hello(struct tcp *tcp, struct connection *connection)
 {
-    struct hello hello = {.host = tcp->host, .version = QUOIT_NET_DRIVER_VERSION};
-    memcpy(hello.secret, tcp->peers[connection->host].secret, sizeof hello.secret);
+    const struct peer *peer = &tcp->peers[connection->host];
+    struct tcp_info info = {.tcpi_state = TCP_SYN_SENT};
+    socklen_t info_bytes = sizeof info;
+    if (getsockopt(connection->fd, IPPROTO_TCP, TCP_INFO, &info, &info_bytes) == 0 && info.tcpi_state == TCP_SYN_SENT)
+        return true;
+    connection->probe_bytes = probe_bytes_of(connection, peer);
+    struct hello hello = {.host = tcp->host,
+                          .version = QUOIT_NET_DRIVER_VERSION,
+                          .probe_bytes = connection->probe_bytes,
+                          .segment_bytes = segment_limit(tcp, connection->host)};
+    memcpy(hello.secret, peer->secret, sizeof hello.secret);
     ssize_t sent = send(connection->fd, &hello, sizeof hello, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0)
         return errno == EAGAIN || errno == EINTR;
-    connection->come_bytes = 1; /* it is said */
+    connection->step = CALL_GREETED;
     watch(tcp, connection, EPOLLIN);
     return sent == (ssize_t)sizeof hello;
 }
@@ -202,27 +270,84 @@ static void end_call(struct tcp *tcp, struct connection *connection, int error)
     quoit_tcp_call_later(tcp, host);
 }
 
+/* Packets of this size get lost: the next call has smaller ones. Those of no size arrived, perhaps while a cable was
+ * out: all over again. */
+static void narrow(struct tcp *tcp, struct connection *connection)
+{
+    struct peer *peer = &tcp->peers[connection->host];
+    peer->segment_bytes = next_smaller(connection->probe_bytes);
+    peer->lost_bytes = peer->segment_bytes != 0 ? connection->probe_bytes : 0;
+    end_call(tcp, connection, 0);
+}
+
+/* Bytes that mean nothing, and none that they follow is under way, so they fill a packet. */
+static bool send_probe(struct connection *connection)
+{
+    ssize_t sent = send(connection->fd, connection->held, connection->probe_bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+    return sent == (ssize_t)connection->probe_bytes;
+}
+
+static bool is_lost(const struct connection *connection)
+{
+    struct tcp_info info;
+    socklen_t bytes = sizeof info;
+    if (connection->step == CALL_PROBED)
+        return quoit_clock_now_ns() >= connection->until_ns;
+    return connection->step == CALL_PROBES && getsockopt(connection->fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) == 0 &&
+           info.tcpi_unacked > 0 && info.tcpi_backoff >= LOST_COUNT;
+}
+
+/* Its probe comes, or has come. */
+static void take_probe(struct tcp *tcp, struct connection *connection, uint32_t bytes)
+{
+    connection->come_bytes += bytes;
+    if (connection->come_bytes < connection->probe_bytes)
+        return;
+    connection->step = CALL_PROBES;
+    if (!send_probe(connection))
+        end_call(tcp, connection, errno);
+}
+
+static void be_let_in(struct tcp *tcp, struct connection *connection)
+{
+    struct peer *peer = &tcp->peers[connection->host];
+    tcp->probing_count -= is_probing(connection);
+    connection->come_bytes = 0;
+    connection->state = OPEN;
+    note_segments(tcp, connection->host, peer->segment_bytes, peer->lost_bytes);
+    forget_calls(tcp, peer);
+    tcp->done_count++;
+    quoit_tcp_send(tcp, connection);
+}
+
 static void go_on_calling(struct tcp *tcp, struct connection *connection)
 {
-    char word;
-    if (connection->come_bytes == 0 && !say_hello(tcp, connection)) {
+    char word = 0;
+    if (connection->step == CALL_BEGUN && !say_hello(tcp, connection)) {
         end_call(tcp, connection, errno);
         return;
     }
-    if (connection->come_bytes == 0)
+    if (connection->step == CALL_BEGUN)
         return;
-    ssize_t come = recv(connection->fd, &word, 1, MSG_DONTWAIT);
-    if (come < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
-    if (come != 1 || word != WELCOME) {
+    bool is_probe = connection->step == CALL_PROBED;
+    ssize_t come = recv(connection->fd, is_probe ? connection->held : &word,
+                        is_probe ? connection->probe_bytes - connection->come_bytes : 1, MSG_DONTWAIT);
+    if (come < 0 && (errno == EAGAIN || errno == EINTR)) {
+        if (is_lost(connection))
+            narrow(tcp, connection);
+    } else if (come > 0 && is_probe) {
+        take_probe(tcp, connection, (uint32_t)come);
+    } else if (come == 1 && word == PROBE && connection->step == CALL_GREETED && connection->probe_bytes > 0) {
+        connection->step = CALL_PROBED;
+        connection->until_ns = quoit_clock_now_ns() + LOST_NS;
+        tcp->probing_count++;
+        go_on_calling(tcp, connection);
+    } else if (come == 1 && word == WELCOME &&
+               connection->step == (connection->probe_bytes > 0 ? CALL_PROBES : CALL_GREETED)) {
+        be_let_in(tcp, connection);
+    } else {
         end_call(tcp, connection, come < 0 ? errno : 0);
-        return;
     }
-    connection->come_bytes = 0;
-    connection->state = OPEN;
-    forget_calls(tcp, &tcp->peers[connection->host]);
-    tcp->done_count++;
-    quoit_tcp_send(tcp, connection);
 }
 
 /* What was sent and has no acknowledgement, though earlier bytes had one. */
@@ -249,7 +374,9 @@ void quoit_tcp_explain(const struct tcp *tcp, uint32_t host, char text_out[QUOIT
     quoit_address_print(&peer->at, there);
     if (connection && connection->state == OPEN)
         explain_open(connection, why, sizeof why);
-    else if (connection && connection->come_bytes != 0)
+    else if (peer->lost_bytes != 0)
+        snprintf(why, sizeof why, "it is connected, and packets that carry %u bytes get lost", peer->lost_bytes);
+    else if (connection && connection->step != CALL_BEGUN)
         snprintf(why, sizeof why, "it is connected, and does not answer");
     else if (peer->error == ECONNREFUSED)
         snprintf(why, sizeof why,
@@ -281,9 +408,10 @@ static bool is_welcome(struct tcp *tcp, const struct hello *hello)
     return !peer->is_failed && (!has_own || (peer->connection->state == CONNECTING && !is_own_better));
 }
 
-static bool let_in(struct tcp *tcp, struct connection *connection, uint32_t host)
+static bool let_in(struct tcp *tcp, struct connection *connection, const struct hello *hello)
 {
     static const char word = WELCOME;
+    const uint32_t host = hello->host;
     struct peer *peer = &tcp->peers[host];
     if (peer->coming && peer->coming->number > connection->number)
         return false; /* an earlier guest, which has gone: it is read behind a later one */
@@ -295,6 +423,7 @@ static bool let_in(struct tcp *tcp, struct connection *connection, uint32_t host
     connection->come_bytes = 0;
     connection->held_from = connection->held_to = 0;
     tcp->done_count++;
+    note_segments(tcp, host, hello->segment_bytes, 0);
     if (host == tcp->host)
         return true; /* the other end of the own call */
     if (host >= tcp->host_count) {
@@ -311,20 +440,35 @@ static bool let_in(struct tcp *tcp, struct connection *connection, uint32_t host
     return true;
 }
 
+/* The caller is to see that a packet comes whole, and to send one. False: the kernel has no room. */
+static bool probe_caller(struct connection *connection, const struct hello *hello, uint64_t now_ns)
+{
+    static const char word = PROBE;
+    connection->is_probed = true;
+    connection->probe_bytes = hello->probe_bytes;
+    connection->until_ns = now_ns + PROBED_NS;
+    return send(connection->fd, &word, 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1 && send_probe(connection);
+}
+
 static void listen_to(struct tcp *tcp, struct connection *connection, uint64_t now_ns)
 {
     struct hello hello;
-    ssize_t come = recv(connection->fd, connection->held + connection->come_bytes,
-                        sizeof hello - connection->come_bytes, MSG_DONTWAIT);
+    uint64_t awaited = sizeof hello + (connection->is_probed ? connection->probe_bytes : 0);
+    ssize_t come =
+        recv(connection->fd, connection->held + connection->come_bytes, awaited - connection->come_bytes, MSG_DONTWAIT);
     bool waits = come < 0 && (errno == EAGAIN || errno == EINTR);
     connection->come_bytes += come > 0 ? (uint64_t)come : 0;
-    if (connection->come_bytes < sizeof hello) {
+    if (connection->come_bytes < awaited) {
         if ((come <= 0 && !waits) || now_ns >= connection->until_ns)
             hang_up(tcp, connection);
         return;
     }
     memcpy(&hello, connection->held, sizeof hello);
-    if (!is_welcome(tcp, &hello) || !let_in(tcp, connection, hello.host))
+    if (!is_welcome(tcp, &hello) || hello.probe_bytes > PROBE_BYTES_MAX)
+        hang_up(tcp, connection);
+    else if (hello.probe_bytes > 0 && !connection->is_probed && probe_caller(connection, &hello, now_ns))
+        return;
+    else if (connection->is_probed != (hello.probe_bytes > 0) || !let_in(tcp, connection, &hello))
         hang_up(tcp, connection);
 }
 

@@ -9,6 +9,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/filter.h>
 #include <net/if.h>
 #include <sched.h>
 #include <stdio.h>
@@ -26,7 +27,7 @@ static const struct quoit_net_driver *const driver = &quoit_net_driver_tcp;
 
 struct side {
     struct quoit_net_end *end;
-    uint32_t message_count, broken_count;
+    uint32_t message_count, broken_count, narrowed_bytes, lost_bytes;
 };
 
 static void on_done(void *arg, uint32_t host, uint64_t cookie, enum quoit_status status, uint64_t bytes)
@@ -47,6 +48,15 @@ static void on_broken(void *arg, uint32_t host)
     ((struct side *)arg)->broken_count++;
 }
 
+static void on_narrowed(void *arg, uint32_t host, uint32_t bytes, uint32_t lost_bytes)
+{
+    struct side *side = arg;
+    assert_int_equal(host, 1);
+    assert_int_equal(side->narrowed_bytes, 0);
+    side->narrowed_bytes = bytes;
+    side->lost_bytes = lost_bytes;
+}
+
 static void open_side(struct side *side, uint32_t host)
 {
     char problem[QUOIT_NET_PROBLEM_BYTES];
@@ -54,7 +64,7 @@ static void open_side(struct side *side, uint32_t host)
         .device = "lo",
         .host = host,
         .host_count = 2,
-        .events = {.arg = side, .done = on_done, .message = on_message, .broken = on_broken}};
+        .events = {.arg = side, .done = on_done, .message = on_message, .broken = on_broken, .narrowed = on_narrowed}};
     *side = (struct side){0};
     assert_int_equal(driver->open(&config, &side->end, problem), QUOIT_OK);
 }
@@ -198,19 +208,113 @@ static void test_why_a_host_is_not_reached(void **state)
     elsewhere.at = quoit_address_tell(&there);
     call_by(&sides[0], &elsewhere);
     const struct connection *connection = ((const struct tcp *)sides[0].end)->peers[1].connection;
-    until(connection->come_bytes == 1, &sides[0], &sides[0]);
+    until(connection->step == CALL_GREETED, &sides[0], &sides[0]);
     driver->explain(sides[0].end, 1, text);
     assert_non_null(strstr(text, ": it is connected, and does not answer"));
     close(silent);
     driver->close(sides[0].end);
 }
 
+/* The next call of the side, and its hello. */
+static int take_call(struct side *side, int listener, struct hello *hello_out)
+{
+    int fd = -1;
+    until((fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0, side, side);
+    until(recv(fd, hello_out, sizeof *hello_out, MSG_PEEK | MSG_DONTWAIT) == sizeof *hello_out, side, side);
+    assert_int_equal(recv(fd, hello_out, sizeof *hello_out, 0), sizeof *hello_out);
+    assert_int_equal(hello_out->version, QUOIT_NET_DRIVER_VERSION);
+    return fd;
+}
+
+/* As much as the hello says, and no more. */
+static void take_probe(struct side *side, int fd, const struct hello *hello)
+{
+    char bytes[HELD_BYTES];
+    uint64_t all = 0;
+    while (all < hello->probe_bytes) {
+        ssize_t come = 0;
+        until((come = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT)) > 0, side, side);
+        all += (uint64_t)come;
+    }
+    assert_int_equal(all, hello->probe_bytes);
+}
+
+/* What comes in larger packets than a link takes is dropped, and gets no acknowledgement. */
+static void drop_large_packets(int fd)
+{
+    struct sock_filter code[] = {BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0), BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, 1500, 0, 1),
+                                 BPF_STMT(BPF_RET | BPF_K, 0), BPF_STMT(BPF_RET | BPF_K, UINT32_MAX)};
+    const struct sock_fprog filter = {.len = 4, .filter = code};
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter), 0);
+}
+
+/* The other end is the test, at an address of its own. A large packet of the side, or to it, does not arrive: the side
+ * calls again with smaller ones, both ways, and says so once. */
+static void lose_packets(bool is_from_side)
+{
+    struct side sides[2];
+    struct hello hello;
+    static const char bytes[HELD_BYTES] = {PROBE};
+    struct sockaddr_in there = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000002)};
+    socklen_t there_bytes = sizeof there;
+    for (uint32_t i = 0; i < 2; i++)
+        open_side(&sides[i], i);
+    struct quoit_net_address address = sides[1].end->address;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    assert_true(listener >= 0);
+    if (address.at.family != AF_INET || bind(listener, (struct sockaddr *)&there, sizeof there) != 0)
+        skip();
+    assert_int_equal(listen(listener, 4), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&there, &there_bytes), 0);
+    struct sockaddr_storage whole = {0};
+    memcpy(&whole, &there, sizeof there);
+    address.at = quoit_address_tell(&whole);
+    call_by(&sides[0], &address);
+
+    int fd = take_call(&sides[0], listener, &hello);
+    const uint32_t large = hello.probe_bytes;
+    assert_in_range(large, 1441, HELD_BYTES);
+    assert_int_equal(hello.segment_bytes, 0);
+    if (is_from_side)
+        drop_large_packets(fd);
+    const uint32_t some = is_from_side ? large : large / 2;
+    assert_int_equal(send(fd, bytes, 1 + some, MSG_NOSIGNAL), 1 + some);
+    int again = take_call(&sides[0], listener, &hello);
+    close(fd);
+    assert_int_equal(hello.segment_bytes, 1440);
+    assert_in_range(hello.probe_bytes, 1400, 1440);
+    assert_int_equal(sides[0].narrowed_bytes, 0);
+    assert_int_equal(send(again, bytes, 1 + hello.probe_bytes, MSG_NOSIGNAL), 1 + hello.probe_bytes);
+    take_probe(&sides[0], again, &hello);
+    assert_int_equal(send(again, &(char){WELCOME}, 1, MSG_NOSIGNAL), 1);
+    until(sides[0].narrowed_bytes != 0, &sides[0], &sides[0]);
+    assert_int_equal(sides[0].narrowed_bytes, 1440);
+    assert_int_equal(sides[0].lost_bytes, large);
+    assert_int_equal(((const struct tcp *)sides[0].end)->probing_count, 0);
+    close(again);
+    close(listener);
+    for (uint32_t i = 0; i < 2; i++)
+        driver->close(sides[i].end);
+}
+
+static void test_packets_from_here_get_lost(void **state)
+{
+    (void)state;
+    lose_packets(true);
+}
+
+static void test_packets_to_here_get_lost(void **state)
+{
+    (void)state;
+    lose_packets(false);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_places_until_one_is_chosen),
-        cmocka_unit_test(test_ports),
-        cmocka_unit_test(test_why_a_host_is_not_reached),
+        cmocka_unit_test(test_all_places_until_one_is_chosen), cmocka_unit_test(test_ports),
+        cmocka_unit_test(test_why_a_host_is_not_reached),      cmocka_unit_test(test_packets_from_here_get_lost),
+        cmocka_unit_test(test_packets_to_here_get_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -195,6 +195,7 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
     tcp->host_count = config->host_count;
     tcp->peer_count = config->host_count + config->guest_count;
     tcp->is_guest = config->is_guest;
+    tcp->segment_bytes = config->segment_bytes;
     for (uint32_t place = 0; place < QUOIT_NET_PLACES_MAX; place++)
         tcp->listeners[place] = -1;
     tcp->events_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -398,7 +399,8 @@ static void attend(struct tcp *tcp)
 {
     struct epoll_event events[EVENTS_MAX];
     int count = epoll_wait(tcp->events_fd, events, EVENTS_MAX, 0);
-    bool meets = tcp->coming_count > 0 || tcp->again_count > 0; /* some may say nothing for ever */
+    /* Some may say nothing for ever. */
+    bool meets = tcp->coming_count > 0 || tcp->again_count > 0 || tcp->probing_count > 0;
     for (int i = 0; i < count; i++) {
         struct connection *connection = events[i].data.ptr;
         meets |= !connection || connection->state != OPEN;

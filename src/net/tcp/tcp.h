@@ -36,10 +36,14 @@ struct hello {
     uint8_t secret[SECRET_BYTES]; /* of the end that is called */
     uint32_t host;                /* that calls */
     uint32_t version;
+    uint32_t probe_bytes;   /* that cross both ways before the end is let in; 0: none do */
+    uint32_t segment_bytes; /* of the connection, at most; 0: no limit is known */
 };
-_Static_assert(sizeof(struct hello) == 24, "no padding crosses the network");
+_Static_assert(sizeof(struct hello) == 32, "no padding crosses the network");
 
-#define WELCOME 'q' /* a byte, from the end that was called */
+/* Bytes from the end that was called. */
+#define WELCOME 'q'
+#define PROBE   'p' /* probe_bytes follow, and as many are to be sent */
 
 struct tcp;
 
@@ -99,13 +103,24 @@ enum connection_state {
     CLOSED
 };
 
+/* Of a call. */
+enum call_step {
+    CALL_BEGUN,
+    CALL_GREETED, /* hello is said */
+    CALL_PROBED,  /* the probe of the other end comes */
+    CALL_PROBES,  /* and has come; the own one leaves */
+};
+
 struct connection {
     enum connection_state state;
+    enum call_step step; /* CONNECTING */
     int fd;
     uint32_t host;           /* the other end; guests follow the hosts */
     bool wants_room;         /* epoll tells when there is */
     bool is_watched;         /* by epoll */
-    uint64_t until_ns;       /* COMING */
+    bool is_probed;          /* COMING: its hello was right, and its probe comes */
+    uint32_t probe_bytes;    /* CONNECTING: of both probes */
+    uint64_t until_ns;       /* COMING; CALL_PROBED: when bytes of the probe are lost that have not come */
     uint64_t number;         /* of those that have come, in their order */
     struct connection *next; /* of all */
     /* Sending. */
@@ -133,8 +148,10 @@ struct peer {
     bool is_failed;
     int error; /* errno of the last call that ended without an answer; 0: none did, or the other end hung up */
     uint32_t send_count;
-    uint32_t call_count; /* in vain, one after the other */
-    uint64_t call_at_ns; /* when to call again; 0: not */
+    uint32_t call_count;    /* in vain, one after the other */
+    uint32_t segment_bytes; /* of the next call's packets, at most; 0: as of others */
+    uint32_t lost_bytes;    /* what those carried that got lost; 0: none did */
+    uint64_t call_at_ns;    /* when to call again; 0: not */
     struct quoit_wire_address at;
     struct sockaddr_storage address;
     uint8_t secret[SECRET_BYTES]; /* of that end */
@@ -167,7 +184,9 @@ struct tcp {
     struct connection *connections;
     uint32_t connection_count;
     uint32_t coming_count;
-    uint32_t again_count; /* peers that are to be called again */
+    uint32_t again_count;   /* peers that are to be called again */
+    uint32_t probing_count; /* of those that connect */
+    uint32_t segment_bytes; /* of the packets of connections that follow, at most; 0: no limit is known */
     uint64_t accepted_count;
     struct op *ops; /* transfers, then sends */
     struct op *free_transfers;
