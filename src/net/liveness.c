@@ -33,6 +33,7 @@ enum quoit_status quoit_net_send_kind(struct quoit_net *net, uint32_t host_index
     enum quoit_status status = net->driver->send(net->end, host_index, header, (uint32_t)sizeof *header + bytes);
     if (status == QUOIT_OK) {
         host->sent_sequence++;
+        host->is_met = true;
         host->beat_ns = net->now_ns + heartbeat_ns(net);
     } else if (status != QUOIT_FULL) {
         quoit_net_break(net, host_index);
@@ -64,11 +65,12 @@ void quoit_net_lose(struct quoit_net *net, uint32_t host_index, enum quoit_statu
     }
     if (host->state == HOST_LOST)
         return;
-    host->state = was_connected ? HOST_LOST : host->state; /* one that has left may break its connection */
+    if (was_connected) /* one that has left may break its connection */
+        host->state = net->is_leaving && status == QUOIT_GONE ? HOST_LEFT : HOST_LOST;
     net->unheard_count -= was_connected && !host->is_heard && host->is_watched;
     quoit_net_note_why(net, host_index);
     net->driver->abandon(net->end, host_index);
-    if (!was_connected)
+    if (host->state != HOST_LOST || !was_connected)
         return;
     net->losses[net->loss_count++] = (struct loss){.host = host_index, .status = (uint32_t)status};
     net->next_watch_ns = net->now_ns;

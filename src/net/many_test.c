@@ -2,7 +2,8 @@
 /* Aim: heartbeats, silent and lost hosts among many. Each end speaks to few others; a host that dies is lost at all
  * live ends, also when others die with it, and nobody else is; a host that is cut off from one end alone is lost when
  * that end awaits it or has a put under way, and one that is there is not. A host of which nothing comes is reported as
- * silent, and as heard when it is back; it is lost after the limit, but never while its machine answers. Method: all
+ * silent, and as heard when it is back; it is lost after the limit, but never while its machine answers. Ends that leave
+ * speak to nobody whom they have not met. Method: all
  * ends in one thread, on a driver of this file that hands over what is sent, but for hosts that are dead or stopped and
  * pairs that are cut, and on a clock that moves with each step.
  */
@@ -484,6 +485,38 @@ static void test_a_silent_host_that_is_awaited_no_more(void **state)
     close_world();
 }
 
+/* Each leaves when it has bid farewell to those it has met, and to no other. */
+static void test_farewells(void **state)
+{
+    const uint32_t count = 64, from = 5, to = 30;
+    static bool has_met[HOSTS_MAX][HOSTS_MAX];
+    bool has_left[HOSTS_MAX] = {false};
+    (void)state;
+    open_world(count);
+    assert_false(world.has_spoken[from][to]);
+    quoit_net_await(world.nets[from], to, true);
+    progress_for(1);
+    quoit_net_await(world.nets[from], to, false);
+    assert_true(world.has_spoken[from][to]);
+    for (uint32_t one = 0; one < count; one++)
+        for (uint32_t other = 0; other < count; other++)
+            has_met[one][other] = world.has_spoken[one][other] || world.has_spoken[other][one];
+    memset(world.has_spoken, 0, sizeof world.has_spoken);
+    for (uint32_t left_count = 0; left_count < count;)
+        for (uint32_t one = 0; one < count; one++) {
+            if (has_left[one] || quoit_net_leave(world.nets[one], 0) != QUOIT_OK)
+                continue;
+            has_left[one] = true;
+            left_count++;
+        }
+    for (uint32_t one = 0; one < count; one++)
+        for (uint32_t other = 0; other < count; other++) {
+            assert_int_equal(world.has_spoken[one][other], has_met[one][other]);
+            assert_false(world.has_lost[one][other]);
+        }
+    close_world();
+}
+
 int main(void)
 {
     now_of_test_ns = LIMIT_NS;
@@ -496,6 +529,7 @@ int main(void)
     fake_driver.sign_age_ns = fake_sign_age_ns;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_few_speak_to_each_other),
+        cmocka_unit_test(test_farewells),
         cmocka_unit_test(test_who_dies_is_lost_at_all),
         cmocka_unit_test(test_who_dies_with_its_watchers),
         cmocka_unit_test(test_a_pair_that_is_cut),

@@ -133,6 +133,7 @@ static void take(struct quoit_net *net, const struct message_header *header, uin
     uint32_t payload_bytes = bytes - (uint32_t)sizeof *header;
     net->unheard_count -= !host->is_heard && host->is_watched && host->state == HOST_CONNECTED;
     host->is_heard = true;
+    host->is_met = true;
     host->heard_sequence = header->sequence;
     host->heard_ns = net->now_ns;
     quoit_net_note_silence(net, header->host, QUOIT_NET_PRESENT);
@@ -476,6 +477,7 @@ static enum quoit_status begin(struct quoit_net *net, const struct quoit_net_win
     quoit_net_expect(net, host);
     enum quoit_status status = operation(net->end, transfer);
     if (status == QUOIT_OK) {
+        host->is_met = true;
         host->outstanding_count++;
         host->outstanding_bytes += transfer->bytes;
         net->outstanding_count++;
@@ -578,13 +580,14 @@ bool quoit_net_arm(struct quoit_net *net, uint64_t *until_ns_out)
     return net->unheard_count == 0 && !net->has_broken && net->driver->arm(net->end);
 }
 
-/* Whether all have said that they leave, and know that this host does. */
+/* Whether all that know this end have said that they leave, and know that it does. To others a farewell would be the
+ * first word, and over some networks make a connection. */
 static bool has_left(struct quoit_net *net)
 {
     bool is_done = true;
     for (uint32_t i = 0; i < net->config.host_count; i++) {
         struct host *host = &net->hosts[i];
-        if (host->state == HOST_UNKNOWN || host->state == HOST_LOST)
+        if (host->state == HOST_UNKNOWN || host->state == HOST_LOST || (!host->is_met && !host->is_watched))
             continue;
         if (!host->is_farewell_sent)
             host->is_farewell_sent = quoit_net_send_kind(net, i, MESSAGE_LEAVING, NULL, 0) != QUOIT_FULL;
@@ -596,6 +599,8 @@ static bool has_left(struct quoit_net *net)
 enum quoit_status quoit_net_leave(struct quoit_net *net, uint64_t timeout_ns)
 {
     uint64_t deadline_ns = quoit_clock_now_ns() + timeout_ns;
+    net->is_leaving = true;
+    quoit_net_progress(net); /* who has spoken to this end is met */
     while (!has_left(net)) {
         quoit_net_progress(net);
         if (quoit_clock_now_ns() >= deadline_ns)

@@ -222,8 +222,9 @@ bool quoit_net_is_connected(const struct quoit_net *net, uint32_t host);
 int quoit_net_wait_fd(const struct quoit_net *net);
 bool quoit_net_arm(struct quoit_net *net, uint64_t *until_ns_out);
 
-/* Tells all hosts that this one leaves and waits until they have said so too, so that none finds another lost. TIMEOUT:
- * some did not. After it only close is allowed. */
+/* Tells the hosts that know this one, since something went there or came from there or they watch each other, that it
+ * leaves, and waits until they have said so too, so that none finds another lost; from now on a connection that breaks
+ * is as good. TIMEOUT: some did not. After it only close is allowed. */
 QUOIT_MUST_USE enum quoit_status quoit_net_leave(struct quoit_net *net, uint64_t timeout_ns);
 
 /* What networks there are: the one that quoit_net_open() tries first is the first usable one. Returns the count, at

@@ -60,6 +60,7 @@ struct host {
     bool is_watched;   /* heartbeats go and come */
     bool is_awaited;   /* quoit_net_await() */
     bool is_asked;     /* it has sent ASK and got no answer yet */
+    bool is_met;       /* something went to it or came from it: it knows this end */
     bool is_farewell_sent;
     bool is_greeted; /* a guest has sent it GUEST */
     bool is_broken;  /* the driver said so, and on_lost has not been called */
@@ -109,6 +110,7 @@ struct quoit_net {
     char why[QUOIT_NET_PROBLEM_BYTES]; /* quoit_net_why() */
     bool has_broken;                   /* a host is_broken */
     bool is_inside;                    /* progress runs: callbacks must not call it */
+    bool is_leaving;                   /* quoit_net_leave(): a connection that ends is a farewell */
 };
 
 /* Hosts, and guests behind them. */
