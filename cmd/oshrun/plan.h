@@ -14,25 +14,10 @@
 #include "fault.h"
 #include "local/schedules_file.h"
 #include "machines.h"
+#include "program.h"
 #include "share/share.h"
 
-#define STATUS_BAD_USAGE    2
-#define STATUS_NOT_RUNNABLE 126
-#define STATUS_NOT_FOUND    127
-#define STATUS_CANNOT_START 1
-#define STATUS_TIMEOUT      124
-#define PLAN_GO_ON          (-1)
-#define PLAN_PE_COUNT_MAX   65536u
-
-struct plan_program {
-    uint32_t pe_count; /* 0: not given */
-    const char *wdir;  /* NULL: where oshrun runs */
-    char **exports;    /* NAME=value, NULL at the end */
-    uint32_t export_count;
-    char **argv; /* as the program sees it */
-    int argc;
-    char *path; /* what to execute; found in PATH */
-};
+#define PLAN_PE_COUNT_MAX 65536u
 
 struct plan {
     struct quoit_options options;

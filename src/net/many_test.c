@@ -2,10 +2,10 @@
 /* Aim: heartbeats, silent and lost hosts among many. Each end speaks to few others; a host that dies is lost at all
  * live ends, also when others die with it, and nobody else is; a host that is cut off from one end alone is lost when
  * that end awaits it or has a put under way, and one that is there is not. A host of which nothing comes is reported as
- * silent, and as heard when it is back; it is lost after the limit, but never while its machine answers. Ends that leave
- * speak to nobody whom they have not met. Method: all
- * ends in one thread, on a driver of this file that hands over what is sent, but for hosts that are dead or stopped and
- * pairs that are cut, and on a clock that moves with each step.
+ * silent, and as heard when it is back; it is lost after the limit, but never while its machine answers. Ends that
+ * leave speak to nobody whom they have not met. Method: all ends in one thread, on a driver of this file that hands
+ * over what is sent, but for hosts that are dead or stopped and pairs that are cut, and on a clock that moves with each
+ * step.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -353,6 +353,17 @@ class Agents(Kills, Machines):
                          r"PE 2 was waiting in shmem_.*wait_until \(misbehave.c:\d+\) for flag != 0, which is 0"),
                      *self.options, MISBEHAVE, 2, "flag", 0)
 
+    def test_a_folder_of_the_machines_alone(self):
+        """--wdir is where the PEs run; this oshrun does not see it, nor a program in it."""
+        folder = os.path.join(self.folder, "data of the machines")
+        make = self.script(f"mkdir -p '{folder}'; cp {GREET} '{folder}/'$$ && mv '{folder}/'$$ '{folder}/a.out'\nshift; exec \"$@\"")
+        for program, expected in (("./a.out", greetings(3)), ("pwd", [folder] * 3), (GREET, greetings(3))):
+            shutil.rmtree(folder, ignore_errors=True)
+            result = self.run_job("--host", "east:2,west:1", "--rsh", make, "--wdir", folder, program)
+            self.assertEqual((result.status, lines(result.out), result.err), (0, expected, ""), result)
+        result = self.run_job(*self.options, "--wdir", "/nowhere", "pwd")
+        self.assertIn("--wdir /nowhere: No such file or directory [Q0210]", result.err)
+
     def test_programs_that_cannot_run(self):
         result = self.run_job(*self.options, "/etc/passwd")
         self.assertEqual(result.status, 126, result)
