@@ -255,6 +255,7 @@ struct job {
     struct stillness stillness;
     struct quoit_silences silences; /* as the proxies find; of an agent, as its own does */
     uint64_t asked_ns;              /* when silent proxies were last looked at */
+    uint32_t late_agent_count;
     bool has_findings; /* a proxy is ready, over a network: a host of which none reports silence is there */
     struct quoit_await await;
     char await_text[AWAITED_TEXT_BYTES];

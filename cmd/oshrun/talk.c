@@ -333,8 +333,10 @@ uint64_t talk_step(struct talk *talk, uint64_t now_ns)
     uint64_t ping_ns = quoit_net_notice_ns(talk->limit_ns) / PINGS;
     if (quoit_clock_now_ns() - talk->said_ns >= ping_ns && buffer_used(&talk->said) == 0)
         talk_say(talk, TALK_PING, TALK_NO_PE, NULL, 0);
-    if (!talk->is_greeted && now_ns - talk->opened_ns > talk->start_limit_ns) {
-        lose(talk, "it did not answer within %.1f s", (double)talk->start_limit_ns / 1e9);
+    uint64_t unanswered_ns = talk->is_greeted ? 0 : now_ns - talk->opened_ns;
+    talk->is_late = unanswered_ns > talk->start_limit_ns;
+    if (unanswered_ns / TALK_START_LIMITS > talk->start_limit_ns) {
+        lose(talk, "it did not answer within %.1f s", (double)(TALK_START_LIMITS * talk->start_limit_ns) / 1e9);
         return UINT64_MAX;
     }
     if (talk->is_greeted && look_for_silence(talk, now_ns))

@@ -67,6 +67,8 @@
 #define TALK_WINDOW_BYTES (256u << 10) /* of output, and of input, that is not TAKEN yet */
 #define TALK_NO_PE        UINT32_MAX
 #define TALK_ALIVE_LIMITS 5u
+/* One whose line does not come for start_limit_ns is late, and lost after so many of them. */
+#define TALK_START_LIMITS 6u
 /* In the place of the PE of a SIGNAL, whose bytes are an int32_t. */
 #define TALK_TO_GROUPS     0u
 #define TALK_TO_PROGRAMS   1u
@@ -133,6 +135,7 @@ struct talk {
     uint64_t start_limit_ns; /* until the other side's line */
     char greeting[64];       /* the line that the other side writes, up to its version */
     bool is_greeted;
+    bool is_late; /* its line has not come within start_limit_ns */
     bool is_silent;
     bool is_lost;
     char problem[TALK_PROBLEM_BYTES]; /* why it is lost */

@@ -18,8 +18,9 @@
 #include "silence.h"
 #include "spawn.h"
 
-#define QUOTED_BYTES   (4 * PATH_MAX + 3)
-#define ENDED_LIMIT_NS (2u * QUOIT_NET_NOTICE_NS)
+#define QUOTED_BYTES    (4 * PATH_MAX + 3)
+#define ENDED_LIMIT_NS  (2u * QUOIT_NET_NOTICE_NS)
+#define LATE_AGENTS_MAX 8u /* that are reported */
 
 /* One word for a shell, whatever its characters. */
 static void quote(const char *word, char quoted_out[QUOTED_BYTES])
@@ -139,6 +140,17 @@ bool tree_start(struct job *job, const struct tree_ears *ears)
     return is_started;
 }
 
+/* One line for each, and no more than a user reads. */
+static void report_late(struct job *job, const struct host *host)
+{
+    double limit_s = (double)host->talk.start_limit_ns / 1e9;
+    if (job->late_agent_count++ < LATE_AGENTS_MAX)
+        quoit_say(
+            "still waiting for the agent on %s, whose remote shell has not answered after %.1f s: it is waited for "
+            "up to %.1f s [Q0132]",
+            job->plan->machines.list[host->index].name, limit_s, TALK_START_LIMITS * limit_s);
+}
+
 uint64_t tree_step(struct job *job, uint64_t now_ns)
 {
     uint64_t next_ns = UINT64_MAX;
@@ -150,7 +162,10 @@ uint64_t tree_step(struct job *job, uint64_t now_ns)
         talk->alive_ns = is_ended ? 0 : silence_sign_ns(job, i, now_ns);
         if (is_ended && talk->limit_ns > ENDED_LIMIT_NS)
             talk->limit_ns = ENDED_LIMIT_NS;
+        bool was_late = talk->is_late;
         uint64_t due_ns = talk_step(talk, now_ns);
+        if (talk->is_late && !was_late && !is_ended)
+            report_late(job, &job->hosts[i]);
         if (due_ns < next_ns)
             next_ns = due_ns;
     }

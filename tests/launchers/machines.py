@@ -355,23 +355,23 @@ class Agents(Kills, Machines):
 
     def test_a_folder_of_the_machines_alone(self):
         """--wdir is where the PEs run; this oshrun does not see it, nor a program in it."""
-        folder = os.path.join(self.folder, "data of the machines")
+        folder = self.folder + "/data of the machines"
         make = self.script(f"mkdir -p '{folder}'; cp {GREET} '{folder}/'$$ && mv '{folder}/'$$ '{folder}/a.out'\nshift; exec \"$@\"")
         for program, expected in (("./a.out", greetings(3)), ("pwd", [folder] * 3), (GREET, greetings(3))):
             shutil.rmtree(folder, ignore_errors=True)
             result = self.run_job("--host", "east:2,west:1", "--rsh", make, "--wdir", folder, program)
             self.assertEqual((result.status, lines(result.out), result.err), (0, expected, ""), result)
-        result = self.run_job(*self.options, "--wdir", "/nowhere", "pwd")
-        self.assertIn("--wdir /nowhere: No such file or directory [Q0210]", result.err)
+        self.assertIn("--wdir /nowhere: No such file ", self.run_job(*self.options, "--wdir", "/nowhere", "pwd").err)
 
     def test_programs_that_cannot_run(self):
-        result = self.run_job(*self.options, "/etc/passwd")
-        self.assertEqual(result.status, 126, result)
+        self.assertEqual(self.run_job(*self.options, "/etc/passwd").status, 126)
         result = self.run_job("--host", "east,west", "--rsh", self.script('[ $1 = west ] && exit 9; shift; exec "$@"'), GREET)
         self.assertEqual(result.status, 1, result)
         self.assertRegex(result.err, "cannot start the agent on west: the connection ended, status 9 of the remote shell .*Q0225")
         result = self.run_job("--host", "east,west", "--link-timeout", "1s", "--rsh", "sleep 99;", GREET)
-        self.assertRegex(result.err, "cannot start the agent on (east|west): it did not answer within 1.0 s")
+        self.assertRegex(result.err, r"for the agent on (east|west), .* 1\.0 s: .*Q0132\][^$]*on (east|west): it did not answer within 6.0 s")
+        slow = self.run_job("--host", "east,west", "--link-timeout", "1s", "--rsh", self.script('sleep 3; shift; exec "$@"'), GREET)
+        self.assertEqual((slow.status, lines(slow.out), slow.err.count("[Q0132]")), (0, greetings(2), 2), slow)
 
     def test_signals(self):
         job = self.busy()
