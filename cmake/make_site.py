@@ -20,7 +20,7 @@ DOCS = os.path.join(inventory.ROOT, "docs")
 SITE = [
     ("Begin", ["learn", "install", "python"]),
     ("Find", ["find-a-bug", "find-the-time", "troubleshoot"]),
-    ("Run", ["cluster", "ring", "build-a-ring", "dsm", "prediction"]),
+    ("Run", ["cluster", "ring", "build-a-ring", "dsm", "prediction", "virtual"]),
     ("Look up", ["@api/index", "@options", "messages/README", "trace", "perf", "performance", "report"]),
     ("Behind it", ["design/README", "papers", "sources", "wire-format", "write-a-port"]),
 ]

@@ -180,6 +180,7 @@ static enum end_question question_of(enum end_reason reason)
     case END_POLLED:
         return END_ASKS_ALL;
     case END_PE_FAILED:
+    case END_STILL:
     case END_PROXY_DIED:
     case END_HANGS:
     case END_CUT_OFF:

@@ -241,9 +241,12 @@ static bool open_host(struct job *job, struct host *host)
     host->front = front;
     for (uint32_t i = 0; i < host->layout.local_count + host->layout.lane_count && job->config.trace_count; i++)
         quoit_memory_trace(&host->layout, front, i)->event_count = job->config.trace_count;
-    if (!quoit_job_config_has_proxies(&job->config)) /* else its proxy does */
-        ((struct quoit_host_header *)host->front)->machine =
-            quoit_machine_of(&job->config, host->index, true, quoit_limits_core_count());
+    if (!quoit_job_config_has_proxies(&job->config)) { /* else its proxy does */
+        struct quoit_host_header *header = host->front;
+        header->machine = quoit_machine_of(&job->config, host->index, true, quoit_limits_core_count());
+        if (job->clock) /* a look in vain is a turn of a PE */
+            header->machine.policy = (struct quoit_wait_policy){0};
+    }
     publish_descriptor(job, host);
     return true;
 }

@@ -9,6 +9,7 @@
  *   hosts     the memories, links and proxies of the hosts
  *   silence   hosts and agents that give no sign
  *   end       the decision to end the job, and its reason; signals to the PEs
+ *   clock     the virtual time of --virtual
  *   suspend   the job is stopped, or goes on
  *   service   messages of PEs on their boot sockets
  *   attach    the second way of a PE to them
@@ -45,6 +46,7 @@
 #include "output.h"
 #include "plan.h"
 #include "boot/looks.h"
+#include "virtual/clock.h"
 #include "stopping.h"
 #include "talk.h"
 #include "terminal.h"
@@ -159,6 +161,7 @@ enum end_reason {
     END_CANNOT_START,
     END_HANGS, /* processes that are awaited in shmem_init; job->await_text */
     END_TIMEOUT,
+    END_STILL, /* in virtual time nothing can happen any more */
     END_INTERRUPTED,
     END_GUARD_GONE,
     END_OUTPUT_GONE,
@@ -272,7 +275,9 @@ struct job {
     uint32_t through_count; /* ended after shmem_finalize */
     bool is_going;          /* GO was sent */
     uint64_t start_ns;
-    struct trace *trace; /* see trace.h; NULL without --trace */
+    struct trace *trace;         /* see trace.h; NULL without --trace */
+    struct quoit_virtual *clock; /* of --virtual; NULL without */
+    char clock_path[64];
     uint64_t timeout_at_ns;
     uint64_t stop_begin_ns;   /* when proxies were asked to stop */
     uint64_t proxies_stop_ns; /* when those that have not are killed; 0: not asked yet */

@@ -24,6 +24,7 @@
 #include "awaited.h"
 #include "beside.h"
 #include "children.h"
+#include "clock.h"
 #include "end.h"
 #include "front.h"
 #include "guard.h"
@@ -282,8 +283,11 @@ static void run(struct job *job)
         uint64_t fault_ns = inject_step(job, now_ns);
         uint64_t trace_ns = trace_step(job, now_ns);
         uint64_t stuck_ns = stuck_step(job, now_ns);
+        uint64_t clock_ns = clock_step(job, now_ns);
         if (stuck_ns < end_ns)
             end_ns = stuck_ns;
+        if (clock_ns < end_ns)
+            end_ns = clock_ns;
         if (awaited_ns < end_ns)
             end_ns = awaited_ns;
         if (talk_ns < end_ns)
@@ -409,6 +413,8 @@ int main(int argc, char **argv)
     }
     if (status == PLAN_GO_ON)
         status = plan_check(&plan);
+    if (status == PLAN_GO_ON)
+        status = clock_plan(&plan);
     if (status != PLAN_GO_ON)
         return status;
     if (!plan.is_agent)
@@ -427,7 +433,7 @@ int main(int argc, char **argv)
         say_cannot_start(errno);
         return STATUS_CANNOT_START;
     }
-    if (!trace_open(&job))
+    if (!clock_open(&job) || !trace_open(&job))
         return STATUS_CANNOT_START;
     run(&job);
     terminal_take_back(&job.terminal);
@@ -442,6 +448,7 @@ int main(int argc, char **argv)
     if (plan_text(&plan, QUOIT_OPT_STATS_JSON)[0])
         is_written &= stats_write(&job, plan_text(&plan, QUOIT_OPT_STATS_JSON));
     report_end(&job);
+    clock_print(&job);
     flush_output(&job);
     output_close(&job.output);
     return job.end.status || is_written ? job.end.status : STATUS_CANNOT_START;

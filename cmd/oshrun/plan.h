@@ -16,6 +16,7 @@
 #include "machines.h"
 #include "program.h"
 #include "share/share.h"
+#include "virtual/model.h"
 
 #define PLAN_PE_COUNT_MAX 65536u
 
@@ -40,7 +41,8 @@ struct plan {
     bool has_ring;            /* --ring, of hosts of this machine: */
     char ring_path[QUOIT_SHARE_PATH_BYTES];
     struct quoit_share_config ring;
-    uint64_t cut_links; /* of the ring, one bit per link */
+    uint64_t cut_links;            /* of the ring, one bit per link */
+    struct quoit_model_file model; /* of --virtual, with --set; its path "": there is none */
 };
 
 /* Reads the command line and the environment, including -x. PLAN_GO_ON, or the status to end with: an error was

@@ -16,6 +16,7 @@
 
 #include "env/clock.h"
 #include "env/libc.h"
+#include "clock.h"
 #include "hosts.h"
 
 #define CODE_COLUMN     80
@@ -510,9 +511,30 @@ static void tell_left(FILE *out, const struct job *job)
     tell_others(out, job, left->index, reason == END_POLLED);
 }
 
+/* The first line of a hang, with the likely cause. False: it is none that is known. */
+static bool tell_hang(FILE *out, const struct job *job);
+
+/* In virtual time. */
+static void tell_still(FILE *out, const struct job *job)
+{
+    char time[32];
+    if (!job->notes || !tell_hang(out, job))
+        tell(out, "Q0704", "nothing can happen after %s of virtual time", clock_text(job, time));
+    tell_others(out, job, NOT_A_PE, true);
+}
+
+static void tell_timeout(FILE *out, const struct job *job)
+{
+    char time[32];
+    quoit_option_format(&job->plan->options, QUOIT_OPT_TIMEOUT, time, sizeof time);
+    tell(out, "Q0206", "the job ran longer than %s (--timeout)", time);
+    tell_outages(out, job);
+    tell_others(out, job, NOT_A_PE, true);
+}
+
 static void tell_reason(FILE *out, const struct job *job)
 {
-    char time[32], name[HOSTS_NAME_BYTES];
+    char name[HOSTS_NAME_BYTES];
     const struct end *end = &job->end;
     switch (end->reason) {
     case END_NORMAL:
@@ -552,10 +574,10 @@ static void tell_reason(FILE *out, const struct job *job)
         tell_cannot_start(out, job);
         break;
     case END_TIMEOUT:
-        quoit_option_format(&job->plan->options, QUOIT_OPT_TIMEOUT, time, sizeof time);
-        tell(out, "Q0206", "the job ran longer than %s (--timeout)", time);
-        tell_outages(out, job);
-        tell_others(out, job, NOT_A_PE, true);
+        tell_timeout(out, job);
+        break;
+    case END_STILL:
+        tell_still(out, job);
         break;
     case END_INTERRUPTED:
         tell(out, "Q0207", "ended by SIG%s", quoit_signal_name(end->status - 128));
@@ -630,15 +652,18 @@ static uint32_t find_lock_waiter(const struct job *job)
     return NOT_A_PE;
 }
 
-/* The first line of a hang, with the likely cause. False: it is none that is known. */
 static bool tell_hang(FILE *out, const struct job *job)
 {
     static const enum waits for_value = WAITS_FOR_VALUE, for_others = WAITS_FOR_OTHERS, otherwise = WAITS_OTHERWISE;
-    char begin[80], values[LIST_BYTES], others[LIST_BYTES], rest[LIST_BYTES];
+    char begin[96], time[32], values[LIST_BYTES], others[LIST_BYTES], rest[LIST_BYTES];
     uint32_t waiter = find_lock_waiter(job), value_count = list_pes(job, waits_as, &for_value, values);
     uint32_t other_count = list_pes(job, waits_as, &for_others, others);
-    snprintf(begin, sizeof begin, "warning: every PE waits, and nothing has moved for %llu s",
-             (unsigned long long)(job->stillness.rounds.still_ns / 1000000000u));
+    if (job->end.reason == END_STILL)
+        snprintf(begin, sizeof begin, "every PE waits, and nothing can happen after %s of virtual time",
+                 clock_text(job, time));
+    else
+        snprintf(begin, sizeof begin, "warning: every PE waits, and nothing has moved for %llu s",
+                 (unsigned long long)(job->stillness.rounds.still_ns / 1000000000u));
     if (list_pes(job, waits_as, &otherwise, rest) > 0)
         return false;
     if (waiter != NOT_A_PE)

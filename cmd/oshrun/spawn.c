@@ -21,6 +21,7 @@
 #include "service.h"
 
 #define SOCKET_BYTES (sizeof QUOIT_BOOT_SOCKET_VARIABLE + QUOIT_ABSTRACT_NAME_BYTES)
+#define CLOCK_BYTES  (sizeof QUOIT_VIRTUAL_VARIABLE + sizeof((struct job *)0)->clock_path + 1)
 
 /* The descriptors of one PE that its child process inherits. */
 struct ends {
@@ -63,14 +64,22 @@ static char **make_environment(const struct job *job, const struct plan_program 
     size_t count = 0, used = 0;
     while (job->environment[count])
         count++;
-    count += program->export_count + QUOIT_OPT_COUNT + 4;
+    count += program->export_count + QUOIT_OPT_COUNT + 5;
     size_t text_bytes = pass_options(job, NULL, NULL); /* the texts follow the list */
-    char **made = calloc(1, count * sizeof *made + text_bytes + SOCKET_BYTES), *own[QUOIT_OPT_COUNT + 2] = {NULL};
+    char **made = calloc(1, count * sizeof *made + text_bytes + SOCKET_BYTES + CLOCK_BYTES);
+    char *own[QUOIT_OPT_COUNT + 3] = {NULL};
     if (!made)
         return NULL;
     own[0] = (char *)(made + count) + text_bytes;
     snprintf(own[0], SOCKET_BYTES, QUOIT_BOOT_SOCKET_VARIABLE "=%s", attach_name(job));
     pass_options(job, own + 1, (char *)(made + count));
+    size_t own_count = 0;
+    while (own[own_count])
+        own_count++;
+    if (job->clock) {
+        own[own_count] = own[0] + SOCKET_BYTES;
+        snprintf(own[own_count], CLOCK_BYTES, "%s=%s", QUOIT_VIRTUAL_VARIABLE, job->clock_path);
+    }
     char **const lists[] = {own, program->exports, job->environment};
     for (size_t list = 0; list < 3; list++) /* the first list wins */
         for (char **given = lists[list]; given && *given; given++) {

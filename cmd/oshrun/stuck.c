@@ -43,7 +43,8 @@ static bool look_at_host(struct job *job, const struct host *host, const struct 
 
 static bool is_due(const struct job *job)
 {
-    return job->end.phase == ENDING_NOT && job->is_going && !job->finalized && job->leaving_count < job->plan->pe_count;
+    return job->end.phase == ENDING_NOT && job->is_going && !job->finalized && !job->clock &&
+           job->leaving_count < job->plan->pe_count;
 }
 
 /* Those of other machines come before the answers of the next round. */

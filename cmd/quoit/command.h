@@ -14,6 +14,7 @@ int command_docs(int argc, char **argv);
 int command_explain(int argc, char **argv);
 int command_figures(int argc, char **argv);
 int command_info(int argc, char **argv);
+int command_model(int argc, char **argv);
 int command_perf(int argc, char **argv);
 int command_predict(int argc, char **argv);
 int command_report(int argc, char **argv);

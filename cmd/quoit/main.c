@@ -14,6 +14,7 @@ static const struct command commands[] = {
     {"explain", "what a message means, by its code: cause, example and cure", command_explain},
     {"figures", "the figures of the papers, simulated or measured, as a page and data", command_figures},
     {"info", "version, machine, options, transports between PEs, limits", command_info},
+    {"model", "machines of virtual time: list, show, check them", command_model},
     {"perf", "how fast this library is, or another one, beside the limits of the machine", command_perf},
     {"predict", "simulate rings of 2 to 256 hosts and say where a ring stops paying", command_predict},
     {"report", "make a page with plots from the data of a report", command_report},

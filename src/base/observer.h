@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* observer.h - named points in the code where the simulator attaches its checks.
+/* observer.h - named points in the code where the simulator and the virtual clock attach.
  *
  * Each point is one call of quoit_observe(); while quoit_observer is NULL it costs one load and one predicted branch.
- * The simulator sets the pointer before the first call, from one thread, with every member filled in. An observer runs
- * in the thread that passes the point. It changes nothing, except that frame_received may corrupt `frame` to inject
- * faults.
+ * The simulator and the virtual clock (src/virtual) set the pointer before the first call, from one thread; a point
+ * whose member is NULL is not observed. An observer runs in the thread that passes the point. It changes nothing,
+ * except that frame_received may corrupt `frame` to inject faults.
  */
 #ifndef QUOIT_BASE_OBSERVER_H
 #define QUOIT_BASE_OBSERVER_H
@@ -50,6 +50,8 @@ struct quoit_observer {
     void (*flag_seen)(const void *flag);
     /* The processor copies, or has copied, this many bytes within its host's memory. */
     void (*copied)(size_t bytes);
+    /* PE: an atomic or a strided transfer is about to access this many bytes of a PE of the same host. */
+    void (*accessed)(size_t bytes);
 };
 
 /* NULL: no observer is attached. */
@@ -57,7 +59,7 @@ extern const struct quoit_observer *quoit_observer;
 
 #define quoit_observe(point, ...)                                                                                      \
     do {                                                                                                               \
-        if (__builtin_expect(quoit_observer != NULL, 0))                                                               \
+        if (__builtin_expect(quoit_observer != NULL, 0) && quoit_observer->point)                                      \
             quoit_observer->point(__VA_ARGS__);                                                                        \
     } while (0)
 

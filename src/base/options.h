@@ -252,6 +252,15 @@ enum quoit_option_type {
     X(TRACE_BUFFER, "trace-buffer", "QUOIT_TRACE_BUFFER", BYTES, "4M", "SIZE", 8192, 512ull << 20, EXPLAIN, JOB,       \
       "memory for events of each PE and service thread that are not written yet",                                      \
       "Events that do not fit are dropped and counted. Rounded down to a power of two.")                               \
+    X(VIRTUAL, "virtual", "QUOIT_VIRTUAL", STRING, "", "MODEL", 0, 0, EMULATED, LAUNCHER,                              \
+      "run in the virtual time of a model's machine: quoit model list",                                                \
+      "One PE runs at a time, in the order of virtual time, which goes on by what the model charges for puts, gets, "  \
+      "atomics and waits; what a program computes takes none. So a run repeats to the byte, whatever this machine "    \
+      "and its load are, and a deadlock is known at once. The time is printed after the job; --timeout is a limit of " \
+      "virtual time. One host, and one thread of each PE that waits. See docs/virtual.md.")                            \
+    X(SET, "set", NULL, STRING, "", "NAME=VALUE,...", 0, 0, EMULATED, LAUNCHER,                                        \
+      "change constants of the model of --virtual, as memory_rate=2x or line_latency=80ns",                            \
+      "A number with x is a factor.")                                                                                  \
     X(FAULT, "fault", NULL, STRING, "", "WHAT", 0, 0, EMULATED, LAUNCHER,                                              \
       "make links or a host fail: \"link 2-3 down at 1s for 500ms\", \"host 2 dies at 1s\", or at random",             \
       "May be given many times. The forms: \"link A-B down at TIME for TIME\"; \"link A-B down at TIME\", for good; "  \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* primitives.h - the seam to the machine for time, waiting and waking; the simulator replaces it.
+/* primitives.h - the seam to the machine for time, waiting and waking; the simulator and the virtual clock replace it.
  *
  * While quoit_primitives is NULL, clock.c, park.c, wait.c and processor.c call the machine directly, at the cost of one
- * load and one predicted branch. The simulator (sim/) sets the pointer before the first call, from one thread, with
- * every member filled in; nothing else sets it.
+ * load and one predicted branch. The simulator (sim/) sets the pointer before the first call, and the virtual
+ * clock (src/virtual) in shmem_init, from one thread, with every member filled in; nothing else sets it.
  */
 #ifndef QUOIT_ENV_PRIMITIVES_H
 #define QUOIT_ENV_PRIMITIVES_H

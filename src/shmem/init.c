@@ -17,6 +17,7 @@
 #include "env/own_file.h"
 #include "local/data_segment.h"
 #include "local/schedules_file.h"
+#include "virtual/clock.h"
 
 #include <shmem.h>
 #include <stdio.h>
@@ -325,8 +326,8 @@ static void begin(int thread_level, const struct quoit_options *options)
     quoit_job.pe_count = quoit_job.boot.layout.job.pe_count;
     if (options->values[QUOIT_OPT_CHECK].number)
         quoit_audit_start(quoit_job.segments.load_base);
-    bool is_slow =
-        quoit_job.audit || quoit_job.fabric->self.trace || quoit_job.paths.plain_bytes < QUOIT_PATHS_PLAIN_BYTES;
+    bool is_slow = quoit_job.audit || quoit_job.fabric->self.trace || quoit_job.is_virtual ||
+                   quoit_job.paths.plain_bytes < QUOIT_PATHS_PLAIN_BYTES;
     if (!is_slow)
         make_reaches(&quoit_job.boot.layout);
     quoit_job.state = QUOIT_JOB_RUNNING;
@@ -417,6 +418,8 @@ void quoit_job_start(int thread_level)
     status = quoit_boot_ready(boot);
     if (status != QUOIT_OK)
         cannot_start("the other PEs did not come", status);
+    if (quoit_virtual_open(&quoit_job.is_virtual) != QUOIT_OK)
+        cannot_start("the virtual clock of oshrun could not be opened", QUOIT_SYSTEM);
     try_paths(boot);
     open_fabric(boot, &options);
     make_world();
@@ -428,6 +431,8 @@ void quoit_job_start(int thread_level)
     report_checked_heap(boot);
     on_exit(at_exit, (void *)(intptr_t)getpid());
     print_if_asked(&options);
+    if (quoit_job.is_virtual)
+        quoit_virtual_join(quoit_job.pe);
 }
 
 /* A shmem_init after shmem_finalize: memory, links and proxies still exist, and team workspaces hold their last values.
@@ -465,6 +470,7 @@ void quoit_job_finish(bool is_exit)
     /* When all have finalized, proxies of other hosts may end, and nobody acknowledges anything any more. */
     quoit_team_quiet(quoit_job.world);
     quoit_span_leave(&span);
+    quoit_virtual_leave();
     quoit_boot_finalized(&quoit_job.boot);
     quoit_crash_remove();
     quoit_job.state = QUOIT_JOB_FINALIZED;

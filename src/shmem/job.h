@@ -88,6 +88,7 @@ struct quoit_job {
     uint32_t init_number; /* how often this process was initialized and finalized before */
     int init_count;       /* shmem_init calls not yet matched by shmem_finalize */
     bool is_heap_in_core; /* --core */
+    bool is_virtual;      /* oshrun --virtual: every operation takes the slow path, where the clock is */
     struct quoit_heap *allocator;
     uint64_t reserved_bytes;        /* by shmemx_reserve so far; 0: all memory of the heap's region is taken */
     struct quoit_room room;         /* for what shmemx_take takes */

@@ -16,11 +16,11 @@ import sys
 import tempfile
 
 # Folders of src/, in order: each may include those before it, and itself.
-LAYERS = ["base", "env", "trace", "wire", "port", "share", "net", "ring", "link", "host", "lane", "papers", "local", "heap", "engine", "proxy", "veth", "fabric", "coll", "boot", "serve", "shmem", "dsm"]
+LAYERS = ["base", "env", "virtual", "trace", "wire", "port", "share", "net", "ring", "link", "host", "lane", "papers", "local", "heap", "engine", "proxy", "veth", "fabric", "coll", "boot", "serve", "shmem", "dsm"]
 # Headers of the launcher, in order: a file includes those before its own, so that no two call each other.
 LAUNCHER = ["fault", "foreign", "program", "machines", "allocation", "bridges", "plan", "beside", "help", "rounds", "loop", "buffer", "talk", "output", "terminal", "stopping",
             "children", "front", "guard", "setup", "job",
-            "network", "hosts", "silence", "end", "suspend", "service", "attach", "input", "spawn", "reap", "inject", "awaited", "report", "stuck", "perfetto", "trace", "stats",
+            "network", "hosts", "silence", "end", "clock", "suspend", "service", "attach", "input", "spawn", "reap", "inject", "awaited", "report", "stuck", "perfetto", "trace", "stats",
             "tree", "top", "head", "agent", "main"]
 FILE_LINES_MAX = 900
 FUNCTION_LINES_MAX = 70

@@ -99,6 +99,7 @@ static void put_strided(struct quoit_context *context, const struct quoit_peer *
                         const struct quoit_strided *strided, const void *source)
 {
     (void)context;
+    quoit_observe(accessed, strided->count * strided->element_bytes);
     copy_strided(peer->segment + strided->offset, strided->remote_stride, source, strided->private_stride,
                  strided->count, strided->element_bytes);
     atomic_thread_fence(memory_order_release);
@@ -109,6 +110,7 @@ static void get_strided(struct quoit_context *context, const struct quoit_peer *
                         const struct quoit_strided *strided, void *destination)
 {
     (void)context;
+    quoit_observe(accessed, strided->count * strided->element_bytes);
     atomic_thread_fence(memory_order_acquire);
     copy_strided(destination, strided->private_stride, peer->segment + strided->offset, strided->remote_stride,
                  strided->count, strided->element_bytes);
@@ -119,6 +121,7 @@ static void amo(struct quoit_context *context, const struct quoit_peer *peer, co
 {
     (void)context;
     (void)is_nbi;
+    quoit_observe(accessed, atomic->size);
     uint64_t old = quoit_local_amo(peer->park, atomic->offset, peer->segment + atomic->offset, atomic->op, atomic->size,
                                    atomic->operand, atomic->compare);
     if (result_out)

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "clock.h"
+#include "base/log.h"
+#include "end.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LOOK_EVERY_NS 5000000u
+#define NS_PER_US     1000u
+
+int clock_plan(struct plan *plan)
+{
+    const char *name = plan_text(plan, QUOIT_OPT_VIRTUAL), *set = plan_text(plan, QUOIT_OPT_SET);
+    char problem[QUOIT_MODEL_PROBLEM_BYTES];
+    if (!name[0] && !set[0])
+        return PLAN_GO_ON;
+    if (!name[0])
+        quoit_say("--set %s changes the model of --virtual, which is not there [Q0210]", set);
+    else if (plan->host_count > 1 || plan->machines.count > 0 || plan->has_ring || plan_has_loopback(plan))
+        quoit_say("--virtual runs the PEs of one host: no --hosts, --host, --ring or --path network [Q0210]");
+    else if (plan_text(plan, QUOIT_OPT_TRACE)[0])
+        quoit_say("--trace records the machine's time, and --virtual has another [Q0210]");
+    else if (!quoit_model_read(name, &plan->model, problem))
+        quoit_say("--virtual: %s [Q0702]", problem);
+    else if (set[0] && !quoit_model_set(&plan->model, set, problem))
+        quoit_say("--set: %s [Q0703]", problem);
+    else
+        return PLAN_GO_ON;
+    return STATUS_BAD_USAGE;
+}
+
+bool clock_open(struct job *job)
+{
+    const struct plan *plan = job->plan;
+    if (!plan->model.path[0])
+        return true;
+    uint64_t limit_ns = plan_number(plan, QUOIT_OPT_TIMEOUT);
+    job->timeout_at_ns = 0; /* a limit of virtual time */
+    if (quoit_virtual_create(&plan->model.model, plan->pe_count, limit_ns, &job->clock, job->clock_path) == QUOIT_OK)
+        return true;
+    quoit_say("cannot make the virtual clock: %s [Q0213]", strerror(errno));
+    return false;
+}
+
+uint64_t clock_step(struct job *job, uint64_t now_ns)
+{
+    if (!job->clock || job->end.phase != ENDING_NOT)
+        return UINT64_MAX;
+    switch ((enum quoit_virtual_verdict)atomic_load_explicit(&job->clock->verdict, memory_order_acquire)) {
+    case QUOIT_VIRTUAL_STILL:
+        end_begin(job, END_STILL, STATUS_CANNOT_START, 0, 0);
+        break;
+    case QUOIT_VIRTUAL_LATE:
+        end_begin(job, END_TIMEOUT, STATUS_TIMEOUT, 0, 0);
+        break;
+    case QUOIT_VIRTUAL_RUNS:
+        break;
+    }
+    return now_ns + LOOK_EVERY_NS;
+}
+
+const char *clock_text(const struct job *job, char text[32])
+{
+    uint64_t ended_ns = atomic_load(&job->clock->ended_ns), ns = ended_ns ? ended_ns : atomic_load(&job->clock->now_ns);
+    if (atomic_load(&job->clock->verdict) == QUOIT_VIRTUAL_STILL)
+        ns = job->clock->changed_ns; /* what came after were looks in vain */
+    ns -= QUOIT_VIRTUAL_BEGIN_NS;
+    snprintf(text, 32, "%" PRIu64 ".%03" PRIu64 " us", ns / NS_PER_US, ns % NS_PER_US);
+    return text;
+}
+
+void clock_print(const struct job *job)
+{
+    char text[32];
+    if (!job->clock || job->end.status != 0)
+        return;
+    quoit_say("%s of virtual time, by the model %s", clock_text(job, text), plan_text(job->plan, QUOIT_OPT_VIRTUAL));
+}

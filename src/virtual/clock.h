@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* clock.h - one virtual clock for all processes of a job.
+ *
+ * What it is: a table of the job's PEs in shared memory, which oshrun makes. One PE runs at a time: the one whose
+ * virtual time is least, of several the one with the least number. A PE goes on in virtual time only where it waits or
+ * where the model charges for something; what it computes takes none. So the order of all events is a function of the
+ * program and the model: this machine's speed and load do not enter.
+ *
+ * How: between quoit_virtual_join() and quoit_virtual_leave() the primitives of env (env/primitives.h) and the observer
+ * of base (base/observer.h) of this process are those of the virtual clock. Every wait of the library comes there, and
+ * gives the turn to the next PE.
+ *
+ * Still: when every PE sleeps and no time limit will end a sleep, or only looks in vain follow each other for
+ * QUOIT_VIRTUAL_STILL_NS, nothing can ever happen: the verdict says so, and no PE runs any more. oshrun looks at the
+ * verdict, and ends the job.
+ *
+ * Threads: one thread of a process joins. Another one that waits in the library ends the job with a message.
+ */
+#ifndef QUOIT_VIRTUAL_CLOCK_H
+#define QUOIT_VIRTUAL_CLOCK_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "virtual/model.h"
+
+#define QUOIT_VIRTUAL_VARIABLE "QUOIT_CLOCK" /* of the PEs: the path of the memory, from oshrun */
+#define QUOIT_VIRTUAL_PES_MAX  1024          /* a host takes fewer */
+#define QUOIT_VIRTUAL_STILL_NS 1000000000ull
+/* Virtual time begins here, later than any clock of a machine, so that no time that was taken before is ahead. */
+#define QUOIT_VIRTUAL_BEGIN_NS (1ull << 60)
+
+enum quoit_virtual_state {
+    QUOIT_VIRTUAL_AWAY, /* has not joined, or has left */
+    QUOIT_VIRTUAL_READY,
+    QUOIT_VIRTUAL_ASLEEP, /* on a word, until it is woken or until limit_ns */
+};
+
+enum quoit_virtual_verdict {
+    QUOIT_VIRTUAL_RUNS,
+    QUOIT_VIRTUAL_STILL, /* every PE waits, and nothing can end a wait */
+    QUOIT_VIRTUAL_LATE,  /* the time limit is over */
+};
+
+/* What a word to sleep on is in every process: a file and an offset, or an address of one process. */
+struct quoit_virtual_word {
+    uint64_t file;
+    uint64_t offset;
+};
+
+struct quoit_virtual_pe {
+    uint32_t state; /* enum quoit_virtual_state */
+    _Atomic uint32_t turn_count;
+    uint64_t now_ns;
+    uint64_t limit_ns; /* of a sleep; UINT64_MAX: none */
+    struct quoit_virtual_word word;
+};
+
+/* All zero but for what oshrun sets. */
+struct quoit_virtual {
+    pthread_mutex_t lock; /* of all below; writer of the first five: oshrun, before the PEs start */
+    struct quoit_model model;
+    uint64_t limit_ns; /* of virtual time; 0: none */
+    uint32_t pe_count;
+    uint32_t joined_count;
+    uint32_t turn;             /* the PE that runs; QUOIT_VIRTUAL_PES_MAX: none */
+    _Atomic uint32_t verdict;  /* enum quoit_virtual_verdict */
+    uint64_t changed_ns;       /* when something last happened but looks in vain */
+    _Atomic uint64_t now_ns;   /* of the PE that was last given the turn */
+    _Atomic uint64_t ended_ns; /* of the last PE that left */
+    struct quoit_virtual_pe pes[QUOIT_VIRTUAL_PES_MAX];
+};
+
+/* Makes the memory, for oshrun: a descriptor, which the PEs open by the path at path_out. */
+QUOIT_MUST_USE enum quoit_status quoit_virtual_create(const struct quoit_model *model, uint32_t pe_count,
+                                                      uint64_t limit_ns, struct quoit_virtual **clock_out,
+                                                      char path_out[64]);
+
+/* Whether this process was started with a virtual clock, which it has mapped then. SYSTEM: it could not be mapped. */
+QUOIT_MUST_USE enum quoit_status quoit_virtual_open(bool *is_virtual_out);
+/* Joins as this PE. Returns once all have joined and it is this one's turn. */
+void quoit_virtual_join(uint32_t pe);
+/* Goes on in the machine's time. A process that has not joined: nothing happens. */
+void quoit_virtual_leave(void);
+
+#endif

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Aim: oshrun --virtual gives a program the time of a model's machine: the same in each run to the nanosecond, whatever this
+machine does beside it, as the model says; results stay right, a deadlock is known at once, limits are of virtual time.
+
+Method: programs whose output depends on the order of all operations (virtual.c), twice, and beside processes that compute: each
+PE's file and the time must be equal to the byte. Times of a put are computed from the model's constants. Hangs are those of
+hang.c, with the words that scenario.hangs expects of them after ten seconds."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import scenario
+
+PROGRAM = scenario.program("scenario_virtual")
+HANG = scenario.program("scenario_hang")
+QUOIT = os.path.join(scenario.BIN, "quoit")
+MODEL = "papers-2022"
+# It computes until its input ends, which it does with this test.
+BUSY = "import select, sys\nwhile not select.select([sys.stdin], [], [], 0)[0]: sum(range(10000))"
+
+
+class Virtual(scenario.Case):
+    def run_virtual(self, *arguments, set_to="", **how):
+        """A job that ends well: its virtual time in ns, and its result."""
+        changes = ("--set", set_to) if set_to else ()
+        result = self.run_job("--virtual", MODEL, *changes, *arguments, **how)
+        self.assertEqual(result.status, 0, result)
+        found = re.search(rf"^oshrun: (\d+)\.(\d{{3}}) us of virtual time, by the model {MODEL}$", result.err, re.M)
+        self.assertTrue(found, result)
+        return int(found[1] + found[2]), result
+
+    @staticmethod
+    def content_of(path):
+        with open(path, "rb") as file:
+            return file.read()
+
+    def files_of(self, *arguments):
+        """The time, and what each PE has printed."""
+        with tempfile.TemporaryDirectory() as folder:
+            time_ns, _ = self.run_virtual("--output", folder, *arguments)
+            names = sorted(os.listdir(folder))
+            return time_ns, [(name, self.content_of(os.path.join(folder, name))) for name in names]
+
+    def test_runs_repeat_also_under_load(self):
+        shapes = [("-n", 2, PROGRAM, "tasks"), ("-n", 7, PROGRAM, "tasks"), ("-n", 5, PROGRAM, "parts")]
+        quiet = [self.files_of(*shape) for shape in shapes]
+        self.assertEqual([len(files) for _, files in quiet], [2, 7, 5])
+        self.assertEqual([self.files_of(*shape) for shape in shapes], quiet)
+        busy = [subprocess.Popen([sys.executable, "-c", BUSY], stdin=subprocess.PIPE) for _ in range(4)]
+        try:
+            self.assertEqual([self.files_of(*shape) for shape in shapes], quiet)
+        finally:
+            for process in busy:
+                process.stdin.close()
+                process.wait()
+
+    def test_tasks_are_shared(self):
+        """PEs that ask for tasks at the same speed get about as many."""
+        _, files = self.files_of("-n", 4, PROGRAM, "tasks")
+        counts = [int(re.search(rb"did (\d+) tasks", text)[1]) for _, text in files]
+        self.assertEqual(sum(counts), 200)
+        self.assertGreater(min(counts), 25, counts)
+
+    def test_a_put_takes_what_the_model_says(self):
+        """1 GB/s is a byte a nanosecond."""
+        def time_of(size, set_to):
+            return self.run_virtual("-n", 2, PROGRAM, "put", size, set_to=set_to)[0]
+        base_ns = time_of(1000, "memory_rate=1e9")
+        self.assertEqual(time_of(1000000, "memory_rate=1e9") - base_ns, 999000)
+        self.assertEqual(time_of(1000000, "memory_rate=2e9") - time_of(1000, "memory_rate=2e9"), 999000 // 2)
+        self.assertEqual(time_of(1000000, "memory_rate=1e9,memory_rate=0.5x") - time_of(1000, "memory_rate=0.5e9"), 999000 * 2)
+        slow_ns, slower_ns = (time_of(1000, f"memory_rate=1e9,line_latency={ns}ns") for ns in (160, 260))
+        self.assertEqual(slower_ns - slow_ns, slow_ns - base_ns) # 60, 160, 260 ns: each step the same number of lines
+        self.assertGreaterEqual(slow_ns - base_ns, 300) # the put, the flag, PE 1's look
+
+    def test_polls_and_plain_stores(self):
+        time_ns, _ = self.run_virtual("-n", 2, PROGRAM, "poll")
+        self.assertEqual(self.run_virtual("-n", 2, PROGRAM, "poll")[0], time_ns)
+
+    def test_many_pes(self):
+        time_ns, _ = self.run_virtual("-n", 40, PROGRAM, "none")
+        self.assertEqual(self.run_virtual("-n", 40, PROGRAM, "none")[0], time_ns)
+
+    def test_deadlocks_are_known_at_once(self):
+        for kind, words in (("value", r"no PE is left to write what PE 2 waits for +\[Q0140\]\n(.*\n)*  PE 2 was waiting in "
+                                      r"shmem_long_wait_until .*for flag == 7, which is 0"),
+                            ("two-locks", r"PE 0 waits for a lock whose holder, PE 1, waits too +\[Q0142\]"),
+                            ("other-order", r"the collectives that the PEs are in do not match +\[Q0141\]")):
+            with self.subTest(kind=kind):
+                result = self.run_soon("--virtual", MODEL, "-n", 3, HANG, kind, until=words)
+                self.assertEqual(result.status, 1, result)
+                self.assertRegex(result.err, r"every PE waits, and nothing can happen after \d+\.\d{3} us of virtual time: ")
+
+    def test_limit_of_virtual_time(self):
+        result = self.run_soon("--virtual", MODEL, "--timeout", "1ms", "-n", 2, PROGRAM, "endless",
+                               until=r"the job ran longer than 1ms \(--timeout\) +\[Q0206\]")
+        self.assertEqual(result.status, 124, result)
+        self.run_virtual("--timeout", "1s", "-n", 2, PROGRAM, "parts")
+
+    def test_what_is_refused(self):
+        """Before anything starts."""
+        for arguments, words in (
+                (("--virtual", "nothing"), r"there is no model nothing .*\[Q0702\]"),
+                (("--virtual", "/nowhere/x"), r"cannot read /nowhere/x.*\[Q0702\]"),
+                (("--virtual", MODEL, "--set", "rate=1"), r"--set: \"rate=1\" is not NAME=VALUE.*\[Q0703\]"),
+                (("--set", "look_time=2x"), r"--set look_time=2x changes the model of --virtual.*\[Q0210\]"),
+                (("--virtual", MODEL, "--hosts", 2), r"--virtual runs the PEs of one host.*\[Q0210\]"),
+                (("--virtual", MODEL, "--trace", "t"), r"--trace records the machine's time.*\[Q0210\]"),
+                (("--virtual", MODEL, "-n", 1025), r"a host takes 1023 at most \[Q0210\]")): # fewer than QUOIT_VIRTUAL_PES_MAX
+            with self.subTest(arguments=arguments):
+                result = self.run_job(*arguments, PROGRAM, "none")
+                self.assertEqual(result.status, 2, result)
+                self.assertRegex(result.err, words)
+
+    def test_models(self):
+        def quoit(*words):
+            return subprocess.run([QUOIT, "model", *words], capture_output=True, text=True, timeout=scenario.LIMIT_S)
+        listed = quoit("list")
+        self.assertEqual((listed.returncode, listed.stderr), (0, ""))
+        names = [line.split()[0] for line in listed.stdout.splitlines()]
+        self.assertIn(MODEL, names)
+        for name in names:
+            shown = quoit("show", name)
+            self.assertEqual((shown.returncode, shown.stderr), (0, ""))
+            self.assertEqual(quoit("check", shown.stdout.splitlines()[0]).returncode, 0)
+        self.assertIn(" 120ns ", quoit("show", MODEL, "--set", "line_latency=2x").stdout)
+        self.assertEqual(quoit("show", "nothing").returncode, 1)
+        self.assertEqual(quoit("check", "nothing").returncode, 1)
+        self.assertEqual(quoit("change").returncode, 2)
+
+
+if __name__ == "__main__":
+    scenario.main()
