@@ -6,10 +6,17 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LOOK_EVERY_NS 5000000u
 #define NS_PER_US     1000u
+
+/* Threads of a host's proxy: its lanes and the manager. */
+static uint32_t service_count_of(const struct plan *plan)
+{
+    return plan->host_count > 1 ? (uint32_t)plan_number(plan, QUOIT_OPT_LANES) + 1 : 0;
+}
 
 int clock_plan(struct plan *plan)
 {
@@ -19,8 +26,14 @@ int clock_plan(struct plan *plan)
         return PLAN_GO_ON;
     if (!name[0])
         quoit_say("--set %s changes the model of --virtual, which is not there [Q0210]", set);
-    else if (plan->host_count > 1 || plan->machines.count > 0 || plan->has_ring || plan_has_loopback(plan))
-        quoit_say("--virtual runs the PEs of one host: no --hosts, --host, --ring or --path network [Q0210]");
+    else if (plan->machines.count > 0 || plan->has_ring || plan_has_network(plan))
+        quoit_say("--virtual has a ring of hosts of its model: no --host, --ring, --rings, --network or --path network "
+                  "[Q0210]");
+    else if (strcmp(plan_text(plan, QUOIT_OPT_PROTOCOL), "queue") != 0 || plan->fault_count > 0)
+        quoit_say(
+            "--virtual has links that stay up and --protocol queue: no --fault, no --protocol scratchpad [Q0210]");
+    else if (plan->pe_count + (uint64_t)plan->host_count * service_count_of(plan) > QUOIT_VIRTUAL_THREADS_MAX)
+        quoit_say("--virtual has at most %u PEs and threads of proxies [Q0210]", QUOIT_VIRTUAL_THREADS_MAX);
     else if (plan_text(plan, QUOIT_OPT_TRACE)[0])
         quoit_say("--trace records the machine's time, and --virtual has another [Q0210]");
     else if (!quoit_model_read(name, &plan->model, problem))
@@ -32,6 +45,18 @@ int clock_plan(struct plan *plan)
     return STATUS_BAD_USAGE;
 }
 
+void clock_set_knobs(const struct plan *plan, struct quoit_port_knobs *knobs)
+{
+    const struct quoit_model *model = &plan->model.model;
+    if (!plan->model.path[0])
+        return;
+    knobs->rate_bytes_per_s = model->link_rate;
+    knobs->write_latency_ns = model->link_latency;
+    knobs->read_latency_ns = model->read_latency;
+    knobs->doorbell_latency_ns = model->doorbell_time;
+    knobs->arrives_on_return = 1;
+}
+
 bool clock_open(struct job *job)
 {
     const struct plan *plan = job->plan;
@@ -39,7 +64,13 @@ bool clock_open(struct job *job)
         return true;
     uint64_t limit_ns = plan_number(plan, QUOIT_OPT_TIMEOUT);
     job->timeout_at_ns = 0; /* a limit of virtual time */
-    if (quoit_virtual_create(&plan->model.model, plan->pe_count, limit_ns, &job->clock, job->clock_path) == QUOIT_OK)
+    struct quoit_virtual_config config = {.model = plan->model.model,
+                                          .pe_count = plan->pe_count,
+                                          .host_count = plan->host_count,
+                                          .service_count = service_count_of(plan),
+                                          .limit_ns = limit_ns};
+    if (quoit_virtual_create(&config, &job->clock, job->clock_path) == QUOIT_OK &&
+        setenv(QUOIT_VIRTUAL_VARIABLE, job->clock_path, 1) == 0) /* for the proxies */
         return true;
     quoit_say("cannot make the virtual clock: %s [Q0213]", strerror(errno));
     return false;

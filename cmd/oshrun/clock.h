@@ -7,6 +7,8 @@
 
 /* Reads the model, after plan_check(). PLAN_GO_ON, or the status to end with: an error was reported. */
 int clock_plan(struct plan *plan);
+/* The links are those of the model. */
+void clock_set_knobs(const struct plan *plan, struct quoit_port_knobs *knobs);
 /* Makes the clock, whose limit is that of --timeout. False: it was reported. */
 bool clock_open(struct job *job);
 /* Ends the job if nothing can happen any more, or its time is over. Returns when to call again. */

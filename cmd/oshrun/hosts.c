@@ -457,6 +457,8 @@ static bool begin_proxy(const struct job *job, struct host *host)
     start.body.start.job = job->config;
     start.body.start.machine =
         quoit_machine_of(&job->config, host->index, is_one_machine(job), quoit_limits_core_count());
+    if (job->clock)
+        start.body.start.machine.policy = (struct quoit_wait_policy){0}; /* as above */
     start.body.start.host = host->index;
     start.body.start.log_level = quoit_options_log_level(&job->plan->options);
     start.body.start.link_timeout_ns =
@@ -465,7 +467,7 @@ static bool begin_proxy(const struct job *job, struct host *host)
     start.body.start.network_limit_ns = plan_number(job->plan, QUOIT_OPT_NETWORK_LIMIT);
     start.body.start.starter = (int32_t)getpid();
     start.body.start.is_of_oshrun = 1;
-    start.body.start.dma_bytes = plan_number(job->plan, QUOIT_OPT_DMA_BYTES);
+    start.body.start.dma_bytes = job->clock ? UINT64_MAX : plan_number(job->plan, QUOIT_OPT_DMA_BYTES);
     if (network_is_used(job)) {
         network_describe(job, &start);
         fds[fd_count++] = network_board_fd(job);

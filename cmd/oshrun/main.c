@@ -203,6 +203,7 @@ static void make_links(struct job *job)
         .dma_failures = (uint32_t)plan_number(plan, QUOIT_OPT_DMA_FAILURES),
         .arrives_on_return = is_option(plan, QUOIT_OPT_WRITES, "arrived"),
     };
+    clock_set_knobs(plan, &job->knobs);
 }
 
 static bool open_job(struct job *job, const struct plan *plan, char **environment)

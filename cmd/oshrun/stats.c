@@ -17,6 +17,8 @@ static void survey(const struct job *job, uint32_t from, enum quoit_side side, s
 {
     const struct host *host = &job->hosts[from];
     quoit_survey_direction(&host->layout, host->front, side, quoit_clock_now_ns(), direction_out);
+    if (job->clock) /* in virtual time each wait sleeps, and its times are of two clocks */
+        direction_out->sleep_count = direction_out->sleep_ns = 0;
 }
 
 static void tell_row(const struct quoit_direction *direction, uint32_t index, FILE *out)

@@ -254,10 +254,11 @@ enum quoit_option_type {
       "Events that do not fit are dropped and counted. Rounded down to a power of two.")                               \
     X(VIRTUAL, "virtual", "QUOIT_VIRTUAL", STRING, "", "MODEL", 0, 0, EMULATED, LAUNCHER,                              \
       "run in the virtual time of a model's machine: quoit model list",                                                \
-      "One PE runs at a time, in the order of virtual time, which goes on by what the model charges for puts, gets, "  \
+      "One PE or thread of a proxy runs at a time, in the order of virtual time, which goes on by what the model "     \
+      "charges for puts, gets, "                                                                                       \
       "atomics and waits; what a program computes takes none. So a run repeats to the byte, whatever this machine "    \
       "and its load are, and a deadlock is known at once. The time is printed after the job; --timeout is a limit of " \
-      "virtual time. One host, and one thread of each PE that waits. See docs/virtual.md.")                            \
+      "virtual time. One host, or a ring (--hosts); one thread of each PE that waits. See docs/virtual.md.")           \
     X(SET, "set", NULL, STRING, "", "NAME=VALUE,...", 0, 0, EMULATED, LAUNCHER,                                        \
       "change constants of the model of --virtual, as memory_rate=2x or line_latency=80ns",                            \
       "A number with x is a factor.")                                                                                  \

@@ -22,6 +22,7 @@ struct quoit_wait_habit {
 struct quoit_primitives {
     uint64_t (*now_ns)(void);
     void (*sleep_ns)(uint64_t duration_ns);
+    bool ends_sleeps_in_time; /* to the nanosecond, so nobody need look before */
     /* Up to `most` pauses of a spinning thread, which checks its condition after each; returns how many were made, at
      * least one. is_in_vain: since its last pause or yield the thread has only checked, and nothing had changed. */
     uint32_t (*pause)(uint32_t most, bool is_in_vain);

@@ -8,6 +8,7 @@
 #include "proxy/engines.h"
 #include "proxy/network.h"
 #include "env/thread.h"
+#include "virtual/clock.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -315,6 +316,7 @@ struct service {
 static void *serve(void *arg)
 {
     struct service *service = arg;
+    quoit_virtual_serve(service->proxy->config.layout->host, service->lane_index);
     service->status = quoit_proxy_serve(service->proxy, service->lane_index);
     return NULL;
 }
@@ -322,6 +324,7 @@ static void *serve(void *arg)
 static void *manage(void *arg)
 {
     struct service *service = arg;
+    quoit_virtual_serve(service->proxy->config.layout->host, service->proxy->lane_count);
     service->status = quoit_proxy_manage(service->proxy);
     return NULL;
 }

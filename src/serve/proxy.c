@@ -15,6 +15,7 @@
 #include "env/map.h"
 #include "port/driver.h"
 #include "proxy/proxy.h"
+#include "virtual/clock.h"
 
 /* Descriptors of START. */
 enum { MEMORY, BOARD };
@@ -192,6 +193,10 @@ int quoit_serve_proxy(struct quoit_proxy_message *start, const int *fds, uint32_
         quoit_layout_make(&start->body.start.job, start->body.start.host, &process.layout) != QUOIT_OK ||
         !map_all(&process, start, fds))
         return 1;
+    bool is_virtual;
+    if (quoit_virtual_open(&is_virtual) != QUOIT_OK)
+        return 1;
+    quoit_virtual_begin_services();
     quoit_step("proxy", process.layout.host, "start");
     send_message((struct quoit_proxy_message){.kind = QUOIT_PROXY_JOINS});
     enum quoit_status status = run(&process, start);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "virtual/clock.h"
 #include "base/assert.h"
-#include "base/log.h"
 #include "virtual/turn.h"
 
 #include <errno.h>
@@ -14,12 +13,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define NOBODY QUOIT_VIRTUAL_PES_MAX
+#define NOBODY QUOIT_VIRTUAL_NOBODY
 
-enum quoit_status quoit_virtual_create(const struct quoit_model *model, uint32_t pe_count, uint64_t limit_ns,
-                                       struct quoit_virtual **clock_out, char path_out[64])
+struct quoit_virtual *quoit_virtual_clock;
+_Thread_local uint32_t quoit_virtual_self = NOBODY;
+_Thread_local bool quoit_virtual_is_here;
+
+enum quoit_status quoit_virtual_create(const struct quoit_virtual_config *config, struct quoit_virtual **clock_out,
+                                       char path_out[64])
 {
-    quoit_assert(pe_count <= QUOIT_VIRTUAL_PES_MAX);
+    uint64_t thread_count = config->pe_count + (uint64_t)config->host_count * config->service_count;
+    quoit_assert(thread_count <= QUOIT_VIRTUAL_THREADS_MAX);
     int fd = memfd_create("quoit-clock", MFD_CLOEXEC);
     if (fd < 0 || ftruncate(fd, sizeof(struct quoit_virtual)) != 0)
         return QUOIT_SYSTEM;
@@ -31,9 +35,11 @@ enum quoit_status quoit_virtual_create(const struct quoit_model *model, uint32_t
     pthread_mutexattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
     pthread_mutex_init(&clock->lock, &shared);
     pthread_mutexattr_destroy(&shared);
-    clock->model = *model;
-    clock->limit_ns = limit_ns;
-    clock->pe_count = pe_count;
+    clock->model = config->model;
+    clock->limit_ns = config->limit_ns;
+    clock->pe_count = config->pe_count;
+    clock->service_count = config->service_count;
+    clock->thread_count = (uint32_t)thread_count;
     clock->turn = NOBODY;
     clock->changed_ns = QUOIT_VIRTUAL_BEGIN_NS;
     atomic_store(&clock->now_ns, QUOIT_VIRTUAL_BEGIN_NS);
@@ -41,8 +47,6 @@ enum quoit_status quoit_virtual_create(const struct quoit_model *model, uint32_t
     *clock_out = clock;
     return QUOIT_OK;
 }
-
-struct quoit_virtual_self quoit_virtual_self = {.pe = NOBODY};
 
 enum quoit_status quoit_virtual_open(bool *is_virtual_out)
 {
@@ -57,16 +61,16 @@ enum quoit_status quoit_virtual_open(bool *is_virtual_out)
     close(fd);
     if (clock == MAP_FAILED)
         return QUOIT_SYSTEM;
-    quoit_virtual_self.clock = clock;
+    quoit_virtual_clock = clock;
     unsetenv(QUOIT_VIRTUAL_VARIABLE); /* programs started by this one have the machine's time */
     return QUOIT_OK;
 }
 
-static uint64_t due_ns(const struct quoit_virtual_pe *pe)
+static uint64_t due_ns(const struct quoit_virtual_thread *thread)
 {
-    return pe->state == QUOIT_VIRTUAL_READY    ? pe->now_ns
-           : pe->state == QUOIT_VIRTUAL_ASLEEP ? pe->limit_ns
-                                               : UINT64_MAX;
+    return thread->state == QUOIT_VIRTUAL_READY    ? thread->now_ns
+           : thread->state == QUOIT_VIRTUAL_ASLEEP ? thread->limit_ns
+                                                   : UINT64_MAX;
 }
 
 /* Whom the turn goes to: NOBODY, if nobody can run. */
@@ -74,8 +78,8 @@ static uint32_t find_next(const struct quoit_virtual *clock)
 {
     uint32_t next = NOBODY;
     uint64_t next_ns = UINT64_MAX;
-    for (uint32_t i = 0; i < clock->pe_count; i++) {
-        uint64_t ns = due_ns(&clock->pes[i]);
+    for (uint32_t i = 0; i < clock->thread_count; i++) {
+        uint64_t ns = due_ns(&clock->threads[i]);
         if (ns < next_ns) {
             next = i;
             next_ns = ns;
@@ -86,28 +90,33 @@ static uint32_t find_next(const struct quoit_virtual *clock)
 
 static bool all_sleep(const struct quoit_virtual *clock)
 {
-    uint32_t asleep_count = 0;
-    for (uint32_t i = 0; i < clock->pe_count; i++) {
-        if (clock->pes[i].state == QUOIT_VIRTUAL_READY)
+    for (uint32_t i = 0; i < clock->thread_count; i++)
+        if (clock->threads[i].state == QUOIT_VIRTUAL_READY)
             return false;
-        asleep_count += clock->pes[i].state == QUOIT_VIRTUAL_ASLEEP;
-    }
-    return asleep_count > 0;
+    return clock->present_count > 0;
 }
 
 /* The verdict, if the next one to run is this one. */
 static enum quoit_virtual_verdict judge(const struct quoit_virtual *clock, uint32_t next)
 {
-    uint64_t next_ns = next == NOBODY ? UINT64_MAX : due_ns(&clock->pes[next]);
-    if (all_sleep(clock) && (next == NOBODY || next_ns - clock->changed_ns > QUOIT_VIRTUAL_STILL_NS))
+    uint64_t next_ns = next == NOBODY ? UINT64_MAX : due_ns(&clock->threads[next]);
+    if (all_sleep(clock) && (next == NOBODY || next_ns > clock->changed_ns + QUOIT_VIRTUAL_STILL_NS))
         return QUOIT_VIRTUAL_STILL;
-    if (next != NOBODY && clock->limit_ns != 0 && next_ns - QUOIT_VIRTUAL_BEGIN_NS > clock->limit_ns)
+    if (next != NOBODY && clock->limit_ns != 0 && next_ns > QUOIT_VIRTUAL_BEGIN_NS + clock->limit_ns)
         return QUOIT_VIRTUAL_LATE;
     return QUOIT_VIRTUAL_RUNS;
 }
 
+static void wake(struct quoit_virtual_thread *thread)
+{
+    atomic_fetch_add_explicit(&thread->turn_count, 1, memory_order_release); /* pairs with the load in await_turn() */
+    syscall(SYS_futex, &thread->turn_count, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
 static void give_turn(struct quoit_virtual *clock)
 {
+    if (atomic_load_explicit(&clock->phase, memory_order_relaxed) == QUOIT_VIRTUAL_OVER)
+        return;
     uint32_t next = find_next(clock);
     enum quoit_virtual_verdict verdict = judge(clock, next);
     if (verdict != QUOIT_VIRTUAL_RUNS) {
@@ -117,24 +126,23 @@ static void give_turn(struct quoit_virtual *clock)
     clock->turn = next;
     if (next == NOBODY)
         return;
-    struct quoit_virtual_pe *pe = &clock->pes[next];
-    pe->now_ns = due_ns(pe);
-    pe->state = QUOIT_VIRTUAL_READY;
-    atomic_store_explicit(&clock->now_ns, pe->now_ns, memory_order_relaxed);
-    if (next == quoit_virtual_self.pe)
-        return;
-    atomic_fetch_add_explicit(&pe->turn_count, 1, memory_order_release); /* pairs with the load in await_turn() */
-    syscall(SYS_futex, &pe->turn_count, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    struct quoit_virtual_thread *thread = &clock->threads[next];
+    thread->now_ns = due_ns(thread);
+    thread->state = QUOIT_VIRTUAL_READY;
+    atomic_store_explicit(&clock->now_ns, thread->now_ns, memory_order_relaxed);
+    if (next != quoit_virtual_self)
+        wake(thread);
 }
 
 /* With the lock, which it gives up meanwhile. */
 static void await_turn(struct quoit_virtual *clock)
 {
-    struct quoit_virtual_pe *pe = &clock->pes[quoit_virtual_self.pe];
-    while (clock->turn != quoit_virtual_self.pe) {
-        uint32_t seen = atomic_load_explicit(&pe->turn_count, memory_order_acquire);
+    struct quoit_virtual_thread *thread = &clock->threads[quoit_virtual_self];
+    while (clock->turn != quoit_virtual_self &&
+           atomic_load_explicit(&clock->phase, memory_order_relaxed) != QUOIT_VIRTUAL_OVER) {
+        uint32_t seen = atomic_load_explicit(&thread->turn_count, memory_order_acquire);
         pthread_mutex_unlock(&clock->lock);
-        syscall(SYS_futex, &pe->turn_count, FUTEX_WAIT, seen, NULL, NULL, 0);
+        syscall(SYS_futex, &thread->turn_count, FUTEX_WAIT, seen, NULL, NULL, 0);
         pthread_mutex_lock(&clock->lock);
     }
 }
@@ -145,34 +153,82 @@ void quoit_virtual_pass(struct quoit_virtual *clock)
     await_turn(clock);
 }
 
-void quoit_virtual_join(uint32_t pe)
+/* With the lock: this thread has turns from begin_ns on. Once all have, the first gets its turn. */
+static void come(struct quoit_virtual *clock, uint64_t begin_ns)
 {
-    struct quoit_virtual *clock = quoit_virtual_self.clock;
-    quoit_assert(clock != NULL && pe < clock->pe_count);
-    quoit_virtual_self.pe = pe;
-    quoit_virtual_attach();
-    pthread_mutex_lock(&clock->lock);
-    clock->pes[pe].state = QUOIT_VIRTUAL_READY;
-    clock->pes[pe].now_ns = QUOIT_VIRTUAL_BEGIN_NS;
-    if (++clock->joined_count == clock->pe_count)
+    struct quoit_virtual_thread *thread = &clock->threads[quoit_virtual_self];
+    quoit_virtual_is_here = true;
+    thread->state = QUOIT_VIRTUAL_READY;
+    thread->now_ns = begin_ns;
+    if (++clock->here_count == clock->thread_count)
         give_turn(clock);
     await_turn(clock);
+}
+
+void quoit_virtual_come(void)
+{
+    struct quoit_virtual *clock = quoit_virtual_clock;
+    pthread_mutex_lock(&clock->lock);
+    come(clock, QUOIT_VIRTUAL_BEGIN_NS - QUOIT_VIRTUAL_REST_NS);
     pthread_mutex_unlock(&clock->lock);
+}
+
+void quoit_virtual_join(uint32_t pe)
+{
+    struct quoit_virtual *clock = quoit_virtual_clock;
+    quoit_assert(clock != NULL && pe < clock->pe_count);
+    quoit_virtual_self = pe;
+    quoit_virtual_attach();
+    pthread_mutex_lock(&clock->lock);
+    clock->present_count++;
+    if (++clock->joined_count == clock->pe_count)
+        atomic_store_explicit(&clock->phase, QUOIT_VIRTUAL_GOES, memory_order_release); /* pairs with the services */
+    come(clock, QUOIT_VIRTUAL_BEGIN_NS);
+    pthread_mutex_unlock(&clock->lock);
+}
+
+/* The service threads go on in the machine's time. */
+static void end_services(struct quoit_virtual *clock)
+{
+    atomic_store_explicit(&clock->phase, QUOIT_VIRTUAL_OVER, memory_order_release); /* pairs with the services */
+    clock->turn = NOBODY;
+    for (uint32_t i = clock->pe_count; i < clock->thread_count; i++)
+        wake(&clock->threads[i]);
 }
 
 void quoit_virtual_leave(void)
 {
-    struct quoit_virtual *clock = quoit_virtual_self.clock;
-    if (quoit_virtual_self.pe == NOBODY)
+    struct quoit_virtual *clock = quoit_virtual_clock;
+    if (!quoit_virtual_is_here)
         return;
     quoit_virtual_detach();
     pthread_mutex_lock(&clock->lock);
-    struct quoit_virtual_pe *pe = &clock->pes[quoit_virtual_self.pe];
-    pe->state = QUOIT_VIRTUAL_AWAY;
-    clock->changed_ns = pe->now_ns;
-    if (atomic_load_explicit(&clock->ended_ns, memory_order_relaxed) < pe->now_ns)
-        atomic_store_explicit(&clock->ended_ns, pe->now_ns, memory_order_relaxed);
-    quoit_virtual_self.pe = NOBODY;
-    give_turn(clock);
+    struct quoit_virtual_thread *thread = &clock->threads[quoit_virtual_self];
+    thread->state = QUOIT_VIRTUAL_AWAY;
+    clock->changed_ns = thread->now_ns;
+    if (atomic_load_explicit(&clock->ended_ns, memory_order_relaxed) < thread->now_ns)
+        atomic_store_explicit(&clock->ended_ns, thread->now_ns, memory_order_relaxed);
+    quoit_virtual_is_here = false;
+    quoit_virtual_self = NOBODY;
+    if (--clock->present_count > 0)
+        give_turn(clock);
+    else
+        end_services(clock);
     pthread_mutex_unlock(&clock->lock);
+}
+
+void quoit_virtual_begin_services(void)
+{
+    if (quoit_virtual_clock)
+        quoit_virtual_attach();
+}
+
+void quoit_virtual_serve(uint32_t host, uint32_t service)
+{
+    const struct quoit_virtual *clock = quoit_virtual_clock;
+    if (!clock)
+        return;
+    quoit_assert(service < clock->service_count);
+    quoit_virtual_self = clock->pe_count + host * clock->service_count + service;
+    quoit_assert(quoit_virtual_self < clock->thread_count);
 }

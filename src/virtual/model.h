@@ -22,7 +22,13 @@
 #define QUOIT_MODEL_TABLE(X)                                                                                           \
     X(memory_rate, RATE, 1000000, "a copy in a host's memory by one core, bytes per second")                           \
     X(line_latency, TIME, 1, "one core takes a cache line that another one wrote: each put, get and atomic")           \
-    X(look_time, TIME, 1, "a PE that polls looks once")
+    X(look_time, TIME, 1, "a PE that polls looks once")                                                                \
+    X(link_rate, RATE, 1000000, "one direction of a link, bytes per second")                                           \
+    X(link_latency, TIME, 1, "a write through a link, from its begin to its first byte in the neighbour's memory")     \
+    X(read_latency, TIME, 1, "a read through a link, there and back")                                                  \
+    X(doorbell_time, TIME, 1, "ringing the neighbour: the processor's part")                                           \
+    X(request_time, TIME, 1, "a PE makes a request to its host's proxy")                                               \
+    X(frame_time, TIME, 1, "a lane takes a frame or a request")
 
 struct quoit_model {
 #define X(name, type, least, meaning) uint64_t name;

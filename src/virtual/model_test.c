@@ -15,7 +15,9 @@
 #include "virtual/model.h"
 
 static const char good[] = "# a comment\nabout = of a test\n\nmemory_rate = 2.5e9 # measured\n"
-                           "  line_latency=80ns#a paper\nlook_time = 1us   # assumed\n";
+                           "  line_latency=80ns#a paper\nlook_time = 1us   # assumed\n"
+                           "link_rate = 1e9 # x\nlink_latency = 1us # x\nread_latency = 2us # x\n"
+                           "doorbell_time = 3ns # x\nrequest_time = 4ns # x\nframe_time = 5ns # x\n";
 
 static bool read_text(const char *text, struct quoit_model_file *file, char *problem)
 {
@@ -39,6 +41,7 @@ static void test_good(void **state)
     assert_int_equal(file.model.memory_rate, 2500000000u);
     assert_int_equal(file.model.line_latency, 80);
     assert_int_equal(file.model.look_time, 1000);
+    assert_int_equal(file.model.frame_time, 5);
     assert_string_equal(file.source[QUOIT_MODEL_OF_line_latency], "a paper");
 }
 

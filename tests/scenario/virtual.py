@@ -5,6 +5,7 @@ machine does beside it, as the model says; results stay right, a deadlock is kno
 Method: programs whose output depends on the order of all operations (virtual.c), twice, and beside processes that compute: each
 PE's file and the time must be equal to the byte. Times of a put are computed from the model's constants. Hangs are those of
 hang.c, with the words that scenario.hangs expects of them after ten seconds."""
+import json
 import os
 import re
 import subprocess
@@ -44,9 +45,10 @@ class Virtual(scenario.Case):
             return time_ns, [(name, self.content_of(os.path.join(folder, name))) for name in names]
 
     def test_runs_repeat_also_under_load(self):
-        shapes = [("-n", 2, PROGRAM, "tasks"), ("-n", 7, PROGRAM, "tasks"), ("-n", 5, PROGRAM, "parts")]
+        shapes = [("-n", 7, PROGRAM, "tasks"), ("-n", 5, PROGRAM, "parts"), ("--hosts", 3, "-n", 6, PROGRAM, "tasks"),
+                  ("--hosts", 5, "-n", 5, PROGRAM, "parts"), ("--hosts", 2, "--lanes", 1, "-n", 2, PROGRAM, "parts")]
         quiet = [self.files_of(*shape) for shape in shapes]
-        self.assertEqual([len(files) for _, files in quiet], [2, 7, 5])
+        self.assertEqual([len(files) for _, files in quiet], [7, 5, 6, 5, 2])
         self.assertEqual([self.files_of(*shape) for shape in shapes], quiet)
         busy = [subprocess.Popen([sys.executable, "-c", BUSY], stdin=subprocess.PIPE) for _ in range(4)]
         try:
@@ -75,23 +77,46 @@ class Virtual(scenario.Case):
         self.assertEqual(slower_ns - slow_ns, slow_ns - base_ns) # 60, 160, 260 ns: each step the same number of lines
         self.assertGreaterEqual(slow_ns - base_ns, 300) # the put, the flag, PE 1's look
 
+    def test_a_put_over_a_link_takes_what_the_model_says(self):
+        def time_of(size, set_to, hosts=2):
+            return self.run_virtual("--hosts", hosts, "-n", hosts, PROGRAM, "put", size, set_to=set_to)[0]
+        base_ns = time_of(1000, "link_rate=1e9")
+        self.assertEqual(time_of(1000000, "link_rate=1e9") - base_ns, 999000)
+        self.assertEqual(time_of(1000000, "link_rate=2e9") - time_of(1000, "link_rate=2e9"), 999000 // 2)
+        self.assertEqual(time_of(1000000, "link_rate=1e9", 5) - time_of(1000, "link_rate=1e9", 5), 999000)
+        slow_ns, slower_ns = (time_of(1000, f"link_rate=1e9,link_latency={ns}ns") for ns in (1525, 2525))
+        self.assertEqual(slower_ns - slow_ns, slow_ns - base_ns) # 525, 1525, 2525 ns: each step the same number of crossings
+        self.assertEqual((slow_ns - base_ns) % 1000, 0)
+        self.assertGreaterEqual(slow_ns - base_ns, 2000) # the put and the flag
+
+    def test_what_links_carry_repeats(self):
+        with tempfile.TemporaryDirectory() as folder:
+            names = [os.path.join(folder, name) for name in ("first", "second")]
+            for name in names:
+                self.run_virtual("--stats-json", name, "--hosts", 4, "-n", 4, PROGRAM, "parts")
+            first, second = (self.content_of(name) for name in names)
+            self.assertEqual(first, second)
+            self.assertGreater(sum(link["bytes"] for link in json.loads(first)["links"]), 4 << 20)
+
     def test_polls_and_plain_stores(self):
         time_ns, _ = self.run_virtual("-n", 2, PROGRAM, "poll")
         self.assertEqual(self.run_virtual("-n", 2, PROGRAM, "poll")[0], time_ns)
 
     def test_many_pes(self):
-        time_ns, _ = self.run_virtual("-n", 40, PROGRAM, "none")
-        self.assertEqual(self.run_virtual("-n", 40, PROGRAM, "none")[0], time_ns)
+        for shape in (("-n", 40), ("--hosts", 24, "-n", 24)):
+            time_ns, _ = self.run_virtual(*shape, PROGRAM, "none")
+            self.assertEqual(self.run_virtual(*shape, PROGRAM, "none")[0], time_ns)
 
     def test_deadlocks_are_known_at_once(self):
         for kind, words in (("value", r"no PE is left to write what PE 2 waits for +\[Q0140\]\n(.*\n)*  PE 2 was waiting in "
                                       r"shmem_long_wait_until .*for flag == 7, which is 0"),
                             ("two-locks", r"PE 0 waits for a lock whose holder, PE 1, waits too +\[Q0142\]"),
                             ("other-order", r"the collectives that the PEs are in do not match +\[Q0141\]")):
-            with self.subTest(kind=kind):
-                result = self.run_soon("--virtual", MODEL, "-n", 3, HANG, kind, until=words)
-                self.assertEqual(result.status, 1, result)
-                self.assertRegex(result.err, r"every PE waits, and nothing can happen after \d+\.\d{3} us of virtual time: ")
+            for hosts in (1, 3):
+                with self.subTest(kind=kind, hosts=hosts):
+                    result = self.run_soon("--virtual", MODEL, "--hosts", hosts, "-n", 3, HANG, kind, until=words)
+                    self.assertEqual(result.status, 1, result)
+                    self.assertRegex(result.err, r"every PE waits, and nothing can happen after \d+\.\d{3} us of virtual time: ")
 
     def test_limit_of_virtual_time(self):
         result = self.run_soon("--virtual", MODEL, "--timeout", "1ms", "-n", 2, PROGRAM, "endless",
@@ -106,9 +131,11 @@ class Virtual(scenario.Case):
                 (("--virtual", "/nowhere/x"), r"cannot read /nowhere/x.*\[Q0702\]"),
                 (("--virtual", MODEL, "--set", "rate=1"), r"--set: \"rate=1\" is not NAME=VALUE.*\[Q0703\]"),
                 (("--set", "look_time=2x"), r"--set look_time=2x changes the model of --virtual.*\[Q0210\]"),
-                (("--virtual", MODEL, "--hosts", 2), r"--virtual runs the PEs of one host.*\[Q0210\]"),
-                (("--virtual", MODEL, "--trace", "t"), r"--trace records the machine's time.*\[Q0210\]"),
-                (("--virtual", MODEL, "-n", 1025), r"a host takes 1023 at most \[Q0210\]")): # fewer than QUOIT_VIRTUAL_PES_MAX
+                (("--virtual", MODEL, "--network", "tcp", "--hosts", 2), r"--virtual has a ring of hosts.*\[Q0210\]"),
+                (("--virtual", MODEL, "--protocol", "scratchpad", "--hosts", 2), r"--virtual has links that.*\[Q0210\]"),
+                # QUOIT_VIRTUAL_THREADS_MAX
+                (("--virtual", MODEL, "--hosts", 1024, "--lanes", 8), r"--virtual has at most 8192 PEs and.*\[Q0210\]"),
+                (("--virtual", MODEL, "--trace", "t"), r"--trace records the machine's time.*\[Q0210\]")):
             with self.subTest(arguments=arguments):
                 result = self.run_job(*arguments, PROGRAM, "none")
                 self.assertEqual(result.status, 2, result)

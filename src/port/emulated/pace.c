@@ -2,6 +2,7 @@
 #include "port/emulated/opening.h"
 
 #include "env/clock.h"
+#include "env/primitives.h"
 #include "env/wait.h"
 
 #define NS_PER_S       1000000000u
@@ -21,7 +22,9 @@ void quoit_emulated_wait_until(uint64_t deadline_ns, uint64_t sleep_from_ns, uin
         uint64_t now_ns = quoit_clock_now_ns();
         if (now_ns >= deadline_ns)
             return;
-        if (deadline_ns - now_ns > sleep_from_ns)
+        if (QUOIT_HAS_PRIMITIVES && quoit_primitives->ends_sleeps_in_time)
+            quoit_clock_sleep_ns(deadline_ns - now_ns);
+        else if (deadline_ns - now_ns > sleep_from_ns)
             quoit_clock_sleep_ns(deadline_ns - now_ns - sleep_early_ns);
         else
             quoit_wait_yield();
