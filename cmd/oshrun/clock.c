@@ -22,6 +22,11 @@ int clock_plan(struct plan *plan)
 {
     const char *name = plan_text(plan, QUOIT_OPT_VIRTUAL), *set = plan_text(plan, QUOIT_OPT_SET);
     char problem[QUOIT_MODEL_PROBLEM_BYTES];
+    const char *compute = plan_text(plan, QUOIT_OPT_COMPUTE);
+    if (strcmp(compute, "zero") != 0 && strcmp(compute, "measured") != 0) {
+        quoit_say("--compute is \"%s\", but must be zero or measured [Q0210]", compute);
+        return STATUS_BAD_USAGE;
+    }
     if (!name[0] && !set[0])
         return PLAN_GO_ON;
     if (!name[0])
@@ -68,6 +73,9 @@ bool clock_open(struct job *job)
                                           .pe_count = plan->pe_count,
                                           .host_count = plan->host_count,
                                           .service_count = service_count_of(plan),
+
+                                          .is_compute_measured =
+                                              strcmp(plan_text(plan, QUOIT_OPT_COMPUTE), "measured") == 0,
                                           .limit_ns = limit_ns};
     if (quoit_virtual_create(&config, &job->clock, job->clock_path) == QUOIT_OK &&
         setenv(QUOIT_VIRTUAL_VARIABLE, job->clock_path, 1) == 0) /* for the proxies */

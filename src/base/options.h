@@ -259,6 +259,9 @@ enum quoit_option_type {
       "atomics and waits; what a program computes takes none. So a run repeats to the byte, whatever this machine "    \
       "and its load are, and a deadlock is known at once. The time is printed after the job; --timeout is a limit of " \
       "virtual time. One host, or a ring (--hosts); one thread of each PE that waits. See docs/virtual.md.")           \
+    X(COMPUTE, "compute", "QUOIT_COMPUTE", STRING, "zero", "zero|measured", 0, 0, EMULATED, LAUNCHER,                  \
+      "with --virtual: what a program computes between its calls takes no time, or what it takes here",                \
+      "measured: the processor time of each PE on this machine, so runs differ as that does.")                         \
     X(SET, "set", NULL, STRING, "", "NAME=VALUE,...", 0, 0, EMULATED, LAUNCHER,                                        \
       "change constants of the model of --virtual, as memory_rate=2x or line_latency=80ns",                            \
       "A number with x is a factor.")                                                                                  \

@@ -37,6 +37,7 @@ enum quoit_status quoit_virtual_create(const struct quoit_virtual_config *config
     pthread_mutexattr_destroy(&shared);
     clock->model = config->model;
     clock->limit_ns = config->limit_ns;
+    clock->is_compute_measured = config->is_compute_measured;
     clock->pe_count = config->pe_count;
     clock->service_count = config->service_count;
     clock->thread_count = (uint32_t)thread_count;
@@ -185,6 +186,7 @@ void quoit_virtual_join(uint32_t pe)
         atomic_store_explicit(&clock->phase, QUOIT_VIRTUAL_GOES, memory_order_release); /* pairs with the services */
     come(clock, QUOIT_VIRTUAL_BEGIN_NS);
     pthread_mutex_unlock(&clock->lock);
+    quoit_virtual_compute();
 }
 
 /* The service threads go on in the machine's time. */
@@ -201,9 +203,11 @@ void quoit_virtual_leave(void)
     struct quoit_virtual *clock = quoit_virtual_clock;
     if (!quoit_virtual_is_here)
         return;
+    uint64_t computed_ns = quoit_virtual_computed_ns();
     quoit_virtual_detach();
     pthread_mutex_lock(&clock->lock);
     struct quoit_virtual_thread *thread = &clock->threads[quoit_virtual_self];
+    thread->now_ns += computed_ns;
     thread->state = QUOIT_VIRTUAL_AWAY;
     clock->changed_ns = thread->now_ns;
     if (atomic_load_explicit(&clock->ended_ns, memory_order_relaxed) < thread->now_ns)

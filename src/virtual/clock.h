@@ -3,8 +3,9 @@
  *
  * What it is: a table of the job's PEs and service threads in shared memory, which oshrun makes. One of them runs at a
  * time: the one whose virtual time is least, of several the one with the least index. It goes on in virtual time only
- * where it waits or where the model charges for something; what a program computes takes none. So the order of all
- * events is a function of the program and the model: this machine's speed and load do not enter.
+ * where it waits or where the model charges for something; what a program computes takes none,
+ * unless that is measured. So the order of all events is a function of the program and the model: this machine's speed
+ * and load do not enter.
  *
  * How: between quoit_virtual_join() and quoit_virtual_leave() the primitives of env (env/primitives.h) and the observer
  * of base (base/observer.h) of a PE's process are those of the virtual clock. Every wait of the library comes there,
@@ -72,7 +73,8 @@ struct quoit_virtual_thread {
 struct quoit_virtual {
     pthread_mutex_t lock; /* of all below; writer up to service_count: oshrun, before the processes start */
     struct quoit_model model;
-    uint64_t limit_ns; /* of virtual time; 0: none */
+    uint64_t limit_ns;        /* of virtual time; 0: none */
+    bool is_compute_measured; /* the processor time of PEs between their waits is virtual time, too */
     uint32_t pe_count;
     uint32_t service_count;    /* of each host */
     uint32_t thread_count;     /* PEs, then the services of each host */
@@ -95,6 +97,7 @@ struct quoit_virtual_config {
     uint32_t host_count;
     uint32_t service_count; /* of each host: lanes and manager; 0: there are no proxies */
     uint64_t limit_ns;
+    bool is_compute_measured;
 };
 
 /* Makes the memory, for oshrun, which the other processes open by the path at path_out. SYSTEM, with errno. */

@@ -36,6 +36,8 @@ static struct {
     uint32_t count;
 } mappings;
 
+static _Thread_local uint64_t computes_since_ns; /* of its processor time */
+
 /* Fills what /proc/self/maps says of the address. */
 static bool read_mapping(uint64_t address, struct mapping *mapping_out)
 {
@@ -100,15 +102,43 @@ static void need_turns(void)
     _exit(1);
 }
 
+static uint64_t processor_ns(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_nsec;
+}
+
+void quoit_virtual_compute(void)
+{
+    if (quoit_virtual_clock->is_compute_measured)
+        computes_since_ns = processor_ns();
+}
+
+uint64_t quoit_virtual_computed_ns(void)
+{
+    const struct quoit_virtual *clock = quoit_virtual_clock;
+    return clock->is_compute_measured && quoit_virtual_self < clock->pe_count ? processor_ns() - computes_since_ns : 0;
+}
+
+/* What it has computed comes first: others run up to that time. */
 static struct quoit_virtual_thread *begin(void)
 {
-    pthread_mutex_lock(&quoit_virtual_clock->lock);
-    return &quoit_virtual_clock->threads[quoit_virtual_self];
+    struct quoit_virtual *clock = quoit_virtual_clock;
+    uint64_t computed_ns = quoit_virtual_computed_ns();
+    pthread_mutex_lock(&clock->lock);
+    struct quoit_virtual_thread *thread = &clock->threads[quoit_virtual_self];
+    if (computed_ns != 0) {
+        thread->now_ns += computed_ns;
+        quoit_virtual_pass(clock);
+    }
+    return thread;
 }
 
 static void end(void)
 {
     pthread_mutex_unlock(&quoit_virtual_clock->lock);
+    quoit_virtual_compute();
 }
 
 /* Time passes for this thread, which has turns. */
@@ -135,7 +165,7 @@ static uint64_t now_ns(void)
     const struct quoit_virtual *clock = quoit_virtual_clock;
     uint32_t phase = atomic_load_explicit(&clock->phase, memory_order_acquire);
     if (quoit_virtual_is_here && phase == QUOIT_VIRTUAL_GOES)
-        return clock->threads[quoit_virtual_self].now_ns;
+        return clock->threads[quoit_virtual_self].now_ns + quoit_virtual_computed_ns();
     if (phase == QUOIT_VIRTUAL_GOES)
         return atomic_load_explicit(&clock->now_ns, memory_order_relaxed);
     return machine_now_ns() + (phase == QUOIT_VIRTUAL_OVER ? 2 * QUOIT_VIRTUAL_BEGIN_NS : 0);

@@ -19,5 +19,8 @@ void quoit_virtual_come(void);
 /* primitives.c. Makes this process use the clock; undoes it. */
 void quoit_virtual_attach(void);
 void quoit_virtual_detach(void);
+/* From now on the calling thread computes; how long it has, where that is measured. */
+void quoit_virtual_compute(void);
+uint64_t quoit_virtual_computed_ns(void);
 
 #endif

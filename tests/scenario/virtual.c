@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define TASKS 200
 #define BYTES (1 << 20)
@@ -100,6 +101,16 @@ static void poll_and_store(void)
     }
 }
 
+/* 20 ms of this PE's processor time. */
+static void compute(void)
+{
+    struct timespec begin, now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+    do
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    while ((now.tv_sec - begin.tv_sec) * 1000000000 + now.tv_nsec - begin.tv_nsec < 20000000);
+}
+
 int main(int argc, char **argv)
 {
     const char *kind = argc > 1 ? argv[1] : "";
@@ -114,6 +125,8 @@ int main(int argc, char **argv)
         put_once((size_t)atol(argv[2]));
     else if (strcmp(kind, "poll") == 0)
         poll_and_store();
+    else if (strcmp(kind, "compute") == 0)
+        compute();
     while (strcmp(kind, "endless") == 0)
         shmem_long_test(&flag, SHMEM_CMP_EQ, 1);
     shmem_finalize();

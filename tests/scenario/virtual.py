@@ -89,6 +89,14 @@ class Virtual(scenario.Case):
         self.assertEqual((slow_ns - base_ns) % 1000, 0)
         self.assertGreaterEqual(slow_ns - base_ns, 2000) # the put and the flag
 
+    def test_compute(self):
+        """Of 8 PEs that compute for 20 ms each at the same virtual time: one after the other it would be 160."""
+        for shape in (("-n", 8), ("--hosts", 4, "-n", 8)):
+            self.assertLess(self.run_virtual(*shape, PROGRAM, "compute")[0], 1000000)
+            time_ns, _ = self.run_virtual("--compute", "measured", *shape, PROGRAM, "compute")
+            self.assertGreaterEqual(time_ns, 20000000)
+            self.assertLess(time_ns, 80000000)
+
     def test_what_links_carry_repeats(self):
         with tempfile.TemporaryDirectory() as folder:
             names = [os.path.join(folder, name) for name in ("first", "second")]
@@ -118,6 +126,11 @@ class Virtual(scenario.Case):
                     self.assertEqual(result.status, 1, result)
                     self.assertRegex(result.err, r"every PE waits, and nothing can happen after \d+\.\d{3} us of virtual time: ")
 
+    def test_deadlock_where_computing_takes_time(self):
+        result = self.run_job("--virtual", MODEL, "--compute", "measured", "--hosts", 3, "-n", 3, HANG, "value")
+        self.assertEqual(result.status, 1, result)
+        self.assertIn("[Q0140]", result.err)
+
     def test_limit_of_virtual_time(self):
         result = self.run_soon("--virtual", MODEL, "--timeout", "1ms", "-n", 2, PROGRAM, "endless",
                                until=r"the job ran longer than 1ms \(--timeout\) +\[Q0206\]")
@@ -135,6 +148,7 @@ class Virtual(scenario.Case):
                 (("--virtual", MODEL, "--protocol", "scratchpad", "--hosts", 2), r"--virtual has links that.*\[Q0210\]"),
                 # QUOIT_VIRTUAL_THREADS_MAX
                 (("--virtual", MODEL, "--hosts", 1024, "--lanes", 8), r"--virtual has at most 8192 PEs and.*\[Q0210\]"),
+                (("--virtual", MODEL, "--compute", "some"), r"--compute is \"some\", but must be .*\[Q0210\]"),
                 (("--virtual", MODEL, "--trace", "t"), r"--trace records the machine's time.*\[Q0210\]")):
             with self.subTest(arguments=arguments):
                 result = self.run_job(*arguments, PROGRAM, "none")
