@@ -70,6 +70,13 @@ class Commands(installed.Case):
             shown = self.run_command("quoit", "docs").stdout.strip()
             self.assertTrue(os.path.exists(shown), shown)
 
+    def test_model(self):
+        """Constants and mistakes of models: scenario.virtual."""
+        for _ in self.prefixes():
+            self.assertIn("papers-2022", self.command("quoit", "model", "list"))
+            path = self.command("quoit", "model", "show", "papers-2022").splitlines()[0]
+            self.assertIn("a model: ", self.command("quoit", "model", "check", path))
+
     def test_explain(self):
         """Each code of it: installed.explain."""
         for _ in self.prefixes():
