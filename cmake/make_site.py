@@ -21,7 +21,7 @@ SITE = [
     ("Begin", ["learn", "install", "python"]),
     ("Find", ["find-a-bug", "find-the-time", "troubleshoot"]),
     ("Run", ["cluster", "ring", "build-a-ring", "dsm", "prediction", "virtual"]),
-    ("Look up", ["@api/index", "@options", "messages/README", "trace", "perf", "performance", "report"]),
+    ("Look up", ["@api/index", "@options", "messages/README", "profile", "trace", "perf", "performance", "report"]),
     ("Behind it", ["design/README", "papers", "sources", "wire-format", "write-a-port"]),
 ]
 LANGUAGES = {"c": "C", "cpp": "C++", "python": "Python"}

@@ -115,6 +115,15 @@ static void send_records(struct job *job)
         talk_say(&job->talk, TALK_RECORDS, host->index, host->front, host->layout.traces);
 }
 
+static void send_profiles(struct job *job)
+{
+    struct host *host = &job->hosts[job->own_host];
+    const struct quoit_layout *layout = &host->layout;
+    for (uint32_t local = 0; host->front && layout->profile_bytes != 0 && local < layout->local_count; local++)
+        talk_say(&job->talk, TALK_PROFILE, layout->first_pe + local, quoit_memory_profile(layout, host->front, local),
+                 layout->profile_bytes);
+}
+
 /* Of PEs that were asked, what was noted stays true. */
 static void take_note(struct job *job, enum end_question question)
 {
@@ -292,6 +301,7 @@ void agent_close(struct job *job)
 {
     output_end(&job->output);
     tree_drop(job);
+    send_profiles(job);
     talk_flush(&job->talk, FLUSH_NS);
     talk_close(&job->talk);
     input_close(job);

@@ -7,7 +7,7 @@ _oshrun()
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
         :) at_option=1 ;;
-        -n | -np | -x | --hosts | --wdir | --bind-to | --output | --stats-json | --trace* | --timeout | --symmetric-size | \
+        -n | -np | -x | --hosts | --wdir | --bind-to | --output | --stats-json | --profile | --trace* | --timeout | --symmetric-size | \
             --lanes | --slots | --chunk | --link-* | --debugger | --window-memory | --*-latency | --fault | --debug) ((i++)) ;;
         -*) ;;
         *) at_option=0 ;;

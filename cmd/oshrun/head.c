@@ -160,6 +160,11 @@ static void take_frame(struct talk *talk, const struct talk_frame *frame, const 
         if (host->front && frame->bytes == host->layout.traces)
             memcpy(host->front, bytes, frame->bytes);
         break;
+    case TALK_PROFILE:
+        if (pe && host->front && host->layout.profile_bytes == frame->bytes && frame->bytes != 0)
+            memcpy(quoit_memory_profile(&host->layout, host->front, pe->index - host->layout.first_pe), bytes,
+                   frame->bytes);
+        break;
     case TALK_LOOKED:
         awaited_take(host, bytes, frame->bytes);
         break;

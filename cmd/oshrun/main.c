@@ -37,6 +37,7 @@
 #include "service.h"
 #include "silence.h"
 #include "spawn.h"
+#include "profile.h"
 #include "stats.h"
 #include "stuck.h"
 #include "suspend.h"
@@ -182,6 +183,7 @@ static void make_config(struct job *job)
     job->config.schedules = find_schedules(plan);
     if (plan_text(plan, QUOIT_OPT_TRACE)[0])
         job->config.trace_count = trace_count(plan_number(plan, QUOIT_OPT_TRACE_BUFFER));
+    job->config.has_profile = plan_text(plan, QUOIT_OPT_PROFILE)[0] != '\0';
 }
 
 /* Those of the ring, with --ring. */
@@ -434,7 +436,7 @@ int main(int argc, char **argv)
         say_cannot_start(errno);
         return STATUS_CANNOT_START;
     }
-    if (!clock_open(&job) || !trace_open(&job))
+    if (!clock_open(&job) || !trace_open(&job) || !profile_open(&job))
         return STATUS_CANNOT_START;
     run(&job);
     terminal_take_back(&job.terminal);
@@ -448,6 +450,7 @@ int main(int argc, char **argv)
         stats_print(&job);
     if (plan_text(&plan, QUOIT_OPT_STATS_JSON)[0])
         is_written &= stats_write(&job, plan_text(&plan, QUOIT_OPT_STATS_JSON));
+    is_written &= profile_finish(&job);
     report_end(&job);
     clock_print(&job);
     flush_output(&job);

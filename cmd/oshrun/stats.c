@@ -179,17 +179,24 @@ void stats_print(struct job *job)
     free(text);
 }
 
+void stats_write_items(const struct job *job, FILE *out)
+{
+    fprintf(out, "\"links\": [");
+    if (job->has_layout)
+        each_direction(job, tell_json, out);
+    fprintf(out, "], \"network\": [");
+    if (job->has_layout && network_is_used(job))
+        write_network(job, out);
+    fprintf(out, "]");
+}
+
 bool stats_write(const struct job *job, const char *path)
 {
     FILE *out = fopen(path, "we");
     if (out) {
-        fprintf(out, "{\"hosts\": %u, \"pes\": %u, \"links\": [", job->plan->host_count, job->plan->pe_count);
-        if (job->has_layout)
-            each_direction(job, tell_json, out);
-        fprintf(out, "], \"network\": [");
-        if (job->has_layout && network_is_used(job))
-            write_network(job, out);
-        fprintf(out, "]}\n");
+        fprintf(out, "{\"hosts\": %u, \"pes\": %u, ", job->plan->host_count, job->plan->pe_count);
+        stats_write_items(job, out);
+        fprintf(out, "}\n");
     }
     bool is_written = out && fclose(out) == 0;
     if (!is_written)

@@ -9,5 +9,7 @@
 void stats_print(struct job *job);
 /* Writes JSON. False: it could not be written, which was reported. */
 bool stats_write(const struct job *job, const char *path);
+/* Of that JSON the items "links" and "network". */
+void stats_write_items(const struct job *job, FILE *out);
 
 #endif

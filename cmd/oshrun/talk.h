@@ -23,6 +23,7 @@
  *   NOTE question           ->                       where your PEs are
  *   KILL question           ->                       the same, then kill them
  *                           <-     NOTES, RECORDS    that; RECORDS of PEs that were asked (enum end_question)
+ *                           <-     PROFILE pe        once it has ended: where its time went (trace/profile.h)
  *   SURVEY round            ->                       for quoit top: what your host carries, and where its PEs are
  *                           <-     SURVEYED          that (boot/summary.h)
  *   STILL                   ->                       whether your PEs wait, and hold locks (rounds.h)
@@ -100,6 +101,7 @@ enum talk_kind {
     TALK_NOTE,
     TALK_NOTES,
     TALK_RECORDS,
+    TALK_PROFILE,
     TALK_SURVEY,
     TALK_SURVEYED,
     TALK_STILL,

@@ -79,6 +79,7 @@ void quoit_self_init(struct quoit_self *self, const struct quoit_layout *layout,
     self->segment = self->memory + quoit_layout_segment(layout, self->local);
     self->shared = quoit_memory_pe(layout, memory, self->local);
     self->trace = quoit_memory_trace(layout, memory, self->local);
+    self->profile = quoit_memory_profile(layout, memory, self->local);
     self->waiter = (struct quoit_waiter){.park = &self->shared->park,
                                          .policy = policy,
                                          .arm = arm,
@@ -141,10 +142,14 @@ static void wait_for(struct quoit_self *self, struct watched watched, bool (*is_
     uint64_t begin_ns = 0;
     if (__builtin_expect(self->trace != NULL, 0))
         begin_ns = quoit_trace_enter(self->trace, "wait", 0, QUOIT_TRACE_NO_PE);
+    else if (__builtin_expect(self->profile != NULL, 0))
+        begin_ns = quoit_clock_now_ns();
     struct look look = {.self = self, .is_done = is_done, .arg = arg};
     quoit_wait_until(&waiter, look_at, &look, 0);
     if (__builtin_expect(self->trace != NULL, 0))
         quoit_trace_leave(self->trace, begin_ns, waiter.sleep_count);
+    if (__builtin_expect(self->profile != NULL, 0))
+        quoit_profile_wait(self->profile, begin_ns, quoit_clock_now_ns());
     if (__atomic_load_n(&self->shared->waiting_in[0], __ATOMIC_RELAXED))
         __atomic_store_n(&self->shared->waiting_in[0], '\0', __ATOMIC_RELAXED);
 }

@@ -42,6 +42,7 @@ struct quoit_self {
     /* Regions whose buffers need no staging copy. NULL: none. Writer: the API. */
     const struct quoit_regions *regions;
     struct quoit_trace_ring *trace; /* NULL: no tracing */
+    struct quoit_profile *profile;  /* NULL: no profile */
     _Atomic uint32_t last_flow;     /* number of the last traced request */
     const char *call;               /* API routine last entered, and its caller; for messages */
     void *call_from;

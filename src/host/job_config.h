@@ -50,7 +50,8 @@ struct quoit_job_config {
     uint8_t payload;      /* enum quoit_payload_kind */
     uint8_t direct_puts;  /* enum quoit_direct_puts */
     uint8_t has_loopback; /* 1: PEs of one host put and get through the network too, so a single host has one */
-    uint8_t unused[3];
+    uint8_t has_profile;  /* 1: PEs record where their time goes (trace/profile.h) */
+    uint8_t unused[2];
     uint64_t data_bytes; /* globals and statics: the largest over all PEs, whole pages */
     uint64_t heap_bytes; /* the limit of each PE's symmetric heap, whole pages */
     /* Where hosts have numbers of PEs of their own (quoit_job_config_add_host()); all 0: equal blocks. A host without

@@ -31,7 +31,7 @@ static bool config_is_sound(const struct quoit_job_config *job)
            trace_is_sound(job->trace_count) && job->data_bytes % PAGE_BYTES == 0 && job->heap_bytes % PAGE_BYTES == 0 &&
            job->data_bytes <= PART_BYTES_MAX && job->heap_bytes <= PART_BYTES_MAX &&
            job->protocol < QUOIT_PROTOCOL_COUNT && job->barrier < QUOIT_BARRIER_KIND_COUNT &&
-           job->payload < QUOIT_PAYLOAD_KIND_COUNT;
+           job->payload < QUOIT_PAYLOAD_KIND_COUNT && job->has_profile <= 1;
 }
 
 uint64_t quoit_layout_lane_line(const struct quoit_layout *layout, uint32_t lane, uint32_t line)
@@ -85,6 +85,11 @@ enum quoit_status quoit_layout_make(const struct quoit_job_config *job, uint32_t
     if (job->trace_count)
         at = round_up(at + (layout->local_count + layout->lane_count) * quoit_trace_ring_bytes(job->trace_count),
                       PAGE_BYTES);
+    layout->profiles = at;
+    if (job->has_profile) {
+        layout->profile_bytes = round_up(quoit_profile_bytes(job->pe_count), PAGE_BYTES);
+        at += layout->local_count * layout->profile_bytes;
+    }
     layout->channels = layout->staging = at;
     if (quoit_job_config_has_proxies(job)) {
         uint64_t channel_count = (uint64_t)layout->local_count * layout->lane_count;

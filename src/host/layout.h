@@ -8,6 +8,7 @@
  *   pes         struct quoit_pe_shared of each local PE
  *   lanes       struct quoit_lane_shared of each lane
  *   traces      struct quoit_trace_ring of each local PE, then of each lane; only with --trace
+ *   profiles    struct quoit_profile of each local PE; only with --profile
  *   channels    struct quoit_channel of each local PE and lane, with its requests and staging chunks
  *   messages    payload of messages from this host to others: QUOIT_MESSAGES_MAX chunks
  *   contacts    struct quoit_contacts; only where a network joins all hosts
@@ -35,6 +36,7 @@
 #include "host/pe_record.h"
 #include "host/protocol.h"
 #include "ring/route.h"
+#include "trace/profile.h"
 #include "trace/trace.h"
 
 #define QUOIT_MESSAGES_MAX 8 /* outstanding messages from one host */
@@ -65,6 +67,8 @@ struct quoit_layout {
     uint64_t pes;
     uint64_t lanes;
     uint64_t traces;
+    uint64_t profiles;
+    uint64_t profile_bytes; /* of one; 0: none */
     uint64_t channels;
     uint64_t staging;
     uint64_t messages;                /* payload of this host's messages */
@@ -101,6 +105,14 @@ static inline struct quoit_trace_ring *quoit_memory_trace(const struct quoit_lay
         return NULL;
     return (struct quoit_trace_ring *)((char *)memory + layout->traces +
                                        index * quoit_trace_ring_bytes(layout->job.trace_count));
+}
+/* NULL without a profile. */
+static inline struct quoit_profile *quoit_memory_profile(const struct quoit_layout *layout, void *memory,
+                                                         uint32_t local)
+{
+    if (layout->profile_bytes == 0)
+        return NULL;
+    return (struct quoit_profile *)((char *)memory + layout->profiles + local * layout->profile_bytes);
 }
 static inline struct quoit_channel *quoit_memory_channel(const struct quoit_layout *layout, void *memory,
                                                          uint32_t local, uint32_t lane)

@@ -71,6 +71,7 @@ QUOIT_API(void, barrier, (int PE_start, int logPE_stride, int PE_size, long *pSy
     QUOIT_JOB_ENTER("shmem_barrier");
     struct quoit_set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_barrier");
     QUOIT_SPAN(set.call);
+    quoit_span_group(&call_span, &set.range, 0);
     BEGIN(&set, {0});
     quoit_fabric_quiet(quoit_job.fabric, &quoit_job.fabric->default_context);
     quoit_coll_sync(set.team, set.call);
@@ -82,6 +83,7 @@ QUOIT_API(void, sync, (int PE_start, int logPE_stride, int PE_size, long *pSync)
     QUOIT_JOB_ENTER("shmem_sync");
     struct quoit_set set = check_set(PE_start, logPE_stride, PE_size, pSync, "shmem_sync");
     QUOIT_SPAN(set.call);
+    quoit_span_group(&call_span, &set.range, 0);
     BEGIN(&set, {0});
     quoit_coll_sync(set.team, set.call);
     end(&set);
@@ -93,6 +95,7 @@ static void broadcast(struct quoit_set *set, void *dest, const void *source, siz
 {
     QUOIT_SPAN(set->call);
     size_t bytes = quoit_check_bytes(nelems, element_bytes, set->call);
+    quoit_span_group(&call_span, &set->range, bytes);
     uint64_t offset_dest = quoit_check_symmetric(dest, bytes, "dest", set->call);
     uint64_t offset_source = quoit_check_symmetric(source, bytes, "source", set->call);
     if ((uint32_t)root >= set->range.size)
@@ -124,6 +127,7 @@ static void collect(struct quoit_set *set, void *dest, const void *source, size_
 {
     QUOIT_SPAN(set->call);
     size_t bytes = quoit_check_bytes(nelems, element_bytes, set->call);
+    quoit_span_group(&call_span, &set->range, bytes);
     size_t all = is_equal ? quoit_check_bytes(bytes, set->range.size, set->call) : bytes;
     uint64_t offset_dest = quoit_check_symmetric(dest, all, "dest", set->call);
     uint64_t offset_source = quoit_check_symmetric(source, bytes, "source", set->call);
@@ -150,6 +154,7 @@ static void alltoalls(struct quoit_set *set, void *dest, const void *source, ptr
     if (nelems != 0) {
         /* No memory is needed between the last element and the next stride. */
         size_t count = quoit_check_bytes(nelems, set->range.size, set->call);
+        quoit_span_group(&call_span, &set->range, nelems * element_bytes);
         size_t dest_bytes = quoit_check_bytes(quoit_check_extent(dst, 1, count, set->call), element_bytes, set->call);
         size_t source_bytes = quoit_check_bytes(quoit_check_extent(sst, 1, count, set->call), element_bytes, set->call);
         blocks.offset_dest = quoit_check_symmetric(dest, dest_bytes, "dest", set->call);
@@ -180,6 +185,7 @@ static void reduce(struct quoit_set *set, void *dest, const void *source, int nr
     if (nreduce < 0)
         quoit_wrong(QUOIT_WRONG_COUNT, set->call, "nreduce is %d, but at least 0 is needed", nreduce);
     size_t bytes = (size_t)nreduce * element_bytes;
+    quoit_span_group(&call_span, &set->range, bytes);
     uint64_t offset_dest = quoit_check_symmetric(dest, bytes, "dest", set->call);
     uint64_t offset_source = quoit_check_symmetric(source, bytes, "source", set->call);
     quoit_check_disjoint(dest, bytes, source, bytes, true, set->call);

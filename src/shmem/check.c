@@ -83,6 +83,7 @@ void quoit_put_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t nele
 {
     QUOIT_SPAN_TO(call, nelems * element_bytes, (uint32_t)pe);
     struct quoit_target target = quoit_check_target(ctx, dest, "dest", nelems, element_bytes, pe, call);
+    quoit_span_peer(&call_span, QUOIT_PROFILE_PUT, target.pe);
     quoit_check_private(source, target.bytes, "source", call);
     check_apart(dest, source, &target, call);
     quoit_fabric_put(quoit_job.fabric, target.context, target.offset, source, target.bytes, target.pe);
@@ -93,6 +94,7 @@ void quoit_get_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t nele
 {
     QUOIT_SPAN_TO(call, nelems * element_bytes, (uint32_t)pe);
     struct quoit_target target = quoit_check_target(ctx, source, "source", nelems, element_bytes, pe, call);
+    quoit_span_peer(&call_span, QUOIT_PROFILE_GET, target.pe);
     quoit_check_private(dest, target.bytes, "dest", call);
     check_apart(dest, source, &target, call);
     quoit_fabric_get(quoit_job.fabric, target.context, dest, target.offset, target.bytes, target.pe);
@@ -103,6 +105,7 @@ void quoit_put_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelem
 {
     QUOIT_SPAN_TO(call, nelems * element_bytes, (uint32_t)pe);
     struct quoit_target target = quoit_check_target(ctx, dest, "dest", nelems, element_bytes, pe, call);
+    quoit_span_peer(&call_span, QUOIT_PROFILE_PUT, target.pe);
     quoit_check_private(source, target.bytes, "source", call);
     check_apart(dest, source, &target, call);
     quoit_fabric_put_nbi(quoit_job.fabric, target.context, target.offset, source, target.bytes, target.pe);
@@ -113,6 +116,7 @@ void quoit_get_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelem
 {
     QUOIT_SPAN_TO(call, nelems * element_bytes, (uint32_t)pe);
     struct quoit_target target = quoit_check_target(ctx, source, "source", nelems, element_bytes, pe, call);
+    quoit_span_peer(&call_span, QUOIT_PROFILE_GET, target.pe);
     quoit_check_private(dest, target.bytes, "dest", call);
     check_apart(dest, source, &target, call);
     quoit_fabric_get_nbi(quoit_job.fabric, target.context, dest, target.offset, target.bytes, target.pe);
@@ -137,6 +141,7 @@ void quoit_amo_slow(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size, const voi
 {
     QUOIT_SPAN_TO(call, size, (uint32_t)pe);
     struct quoit_target target = check_word_at(ctx, size, address, argument, pe, call);
+    quoit_span_peer(&call_span, QUOIT_PROFILE_AMO, target.pe);
     quoit_fabric_amo(quoit_job.fabric, target.context, op, size, target.offset, operand, target.pe);
 }
 
@@ -145,6 +150,7 @@ uint64_t quoit_amo_fetch_slow(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size,
 {
     QUOIT_SPAN_TO(call, size, (uint32_t)pe);
     struct quoit_target target = check_word_at(ctx, size, address, fetched_argument(op), pe, call);
+    quoit_span_peer(&call_span, QUOIT_PROFILE_AMO, target.pe);
     return quoit_fabric_amo_fetch(quoit_job.fabric, target.context, op, size, target.offset, operand, compare,
                                   target.pe);
 }
@@ -154,6 +160,7 @@ void quoit_amo_nbi_slow(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size, void 
 {
     QUOIT_SPAN_TO(call, size, (uint32_t)pe);
     struct quoit_target target = check_word_at(ctx, size, address, fetched_argument(op), pe, call);
+    quoit_span_peer(&call_span, QUOIT_PROFILE_AMO, target.pe);
     quoit_check_private(fetch, size, "fetch", call);
     quoit_fabric_amo_fetch_nbi(quoit_job.fabric, target.context, op, size, target.offset, operand, compare, fetch,
                                target.pe);

@@ -11,6 +11,7 @@ QUOIT_API(void, barrier_all, (void))
     QUOIT_JOB_ENTER("shmem_barrier_all");
     quoit_check_running("shmem_barrier_all");
     QUOIT_SPAN("shmem_barrier_all");
+    quoit_span_world(&call_span, 0);
     QUOIT_AUDIT_COLLECTIVE(quoit_team_of(SHMEM_TEAM_WORLD, "shmem_barrier_all"), "shmem_barrier_all", {0});
     quoit_fabric_quiet(quoit_job.fabric, &quoit_job.fabric->default_context);
     quoit_coll_sync(quoit_job.world, "shmem_barrier_all");
@@ -21,6 +22,7 @@ QUOIT_API(void, sync_all, (void))
     QUOIT_JOB_ENTER("shmem_sync_all");
     quoit_check_running("shmem_sync_all");
     QUOIT_SPAN("shmem_sync_all");
+    quoit_span_world(&call_span, 0);
     QUOIT_AUDIT_COLLECTIVE(quoit_team_of(SHMEM_TEAM_WORLD, "shmem_sync_all"), "shmem_sync_all", {0});
     quoit_coll_sync(quoit_job.world, "shmem_sync_all");
 }
@@ -30,6 +32,7 @@ QUOIT_API(int, team_sync, (shmem_team_t team))
     QUOIT_JOB_ENTER("shmem_team_sync");
     QUOIT_SPAN("shmem_team_sync");
     struct quoit_team_slot *slot = quoit_team_for_collective(team, "shmem_team_sync");
+    quoit_span_group(&call_span, &slot->range, 0);
     QUOIT_AUDIT_COLLECTIVE(slot, "shmem_team_sync", {0});
     quoit_coll_sync(slot->state, "shmem_team_sync");
     return 0;
@@ -68,6 +71,7 @@ static int broadcast(shmem_team_t team, void *dest, const void *source, size_t n
 {
     QUOIT_SPAN(call);
     struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, false, false, call);
+    quoit_span_group(&call_span, &buffers.team->range, buffers.bytes);
     if ((uint32_t)root >= buffers.team->range.size)
         quoit_wrong_pe(call, "PE_root", root, buffers.team->range.size, "the team");
     if (__builtin_expect(quoit_job.audit != NULL, 0)) /* mostly harmless: only the root's source is read */
@@ -99,6 +103,7 @@ static int collect(shmem_team_t team, void *dest, const void *source, size_t nel
 {
     QUOIT_SPAN(call);
     struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, false, false, call);
+    quoit_span_group(&call_span, &buffers.team->range, buffers.bytes);
     uint64_t offset_dest = dest ? quoit_check_symmetric(dest, 1, "dest", call) : QUOIT_COLL_NOWHERE;
     quoit_check_disjoint(dest, buffers.bytes, source, buffers.bytes, false, call); /* its own part at least */
     if (__builtin_expect(quoit_job.audit != NULL, 0))
@@ -113,6 +118,7 @@ static int fcollect(shmem_team_t team, void *dest, const void *source, size_t ne
 {
     QUOIT_SPAN(call);
     struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, true, false, call);
+    quoit_span_group(&call_span, &buffers.team->range, buffers.bytes);
     quoit_check_disjoint(dest, buffers.bytes * buffers.team->range.size, source, buffers.bytes, false, call);
     compare_calls(&buffers, nelems, 0, call);
     if (buffers.bytes != 0)
@@ -125,6 +131,7 @@ static int alltoall(shmem_team_t team, void *dest, const void *source, size_t ne
 {
     QUOIT_SPAN(call);
     struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, true, true, call);
+    quoit_span_group(&call_span, &buffers.team->range, buffers.bytes);
     size_t all = buffers.bytes * buffers.team->range.size;
     quoit_check_disjoint(dest, all, source, all, false, call);
     compare_calls(&buffers, nelems, 0, call);
@@ -147,6 +154,7 @@ static int alltoalls(shmem_team_t team, void *dest, const void *source, ptrdiff_
         return 0;
     /* No memory is needed between the last element and the next stride. */
     size_t count = quoit_check_bytes(nelems, slot->range.size, call);
+    quoit_span_group(&call_span, &slot->range, nelems * element_bytes);
     size_t dest_bytes = quoit_check_bytes(quoit_check_extent(dst, 1, count, call), element_bytes, call);
     size_t source_bytes = quoit_check_bytes(quoit_check_extent(sst, 1, count, call), element_bytes, call);
     struct quoit_alltoalls blocks = {.offset_dest = quoit_check_symmetric(dest, dest_bytes, "dest", call),
@@ -200,6 +208,7 @@ static int reduce(shmem_team_t team, void *dest, const void *source, size_t nele
 {
     QUOIT_SPAN(call);
     struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, false, false, call);
+    quoit_span_group(&call_span, &buffers.team->range, buffers.bytes);
     quoit_check_disjoint(dest, buffers.bytes, source, buffers.bytes, true, call);
     compare_calls(&buffers, nelems, 0, call);
     if (buffers.bytes != 0)
@@ -229,6 +238,7 @@ static int scan(shmem_team_t team, void *dest, const void *source, size_t nelems
 {
     QUOIT_SPAN(call);
     struct buffers buffers = check_buffers(team, dest, source, nelems, element_bytes, false, false, call);
+    quoit_span_group(&call_span, &buffers.team->range, buffers.bytes);
     quoit_check_disjoint(dest, buffers.bytes, source, buffers.bytes, true, call);
     compare_calls(&buffers, nelems, 0, call);
     if (buffers.bytes != 0)

@@ -335,6 +335,7 @@ QUOIT_API(int, team_split_strided,
     struct quoit_team_slot *parent = quoit_team_for_collective(parent_team, call);
     shmem_team_config_t chosen = chosen_config(config, config_mask, call);
     QUOIT_SPAN(call);
+    quoit_span_group(&call_span, &parent->range, 0);
     QUOIT_AUDIT_COLLECTIVE(parent, call, {"start", (uint64_t)start, QUOIT_AUDIT_NUMBER},
                            {"stride", (uint64_t)stride, QUOIT_AUDIT_NUMBER},
                            {"size", (uint64_t)size, QUOIT_AUDIT_NUMBER});
@@ -366,6 +367,7 @@ QUOIT_API(int, team_split_2d,
     shmem_team_config_t x_config = chosen_config(xaxis_config, xaxis_mask, call);
     shmem_team_config_t y_config = chosen_config(yaxis_config, yaxis_mask, call);
     QUOIT_SPAN(call);
+    quoit_span_group(&call_span, &parent->range, 0);
     QUOIT_AUDIT_COLLECTIVE(parent, call, {"xrange", (uint64_t)xrange, QUOIT_AUDIT_NUMBER});
     int total = (int)parent->range.size;
     int width = xrange < total ? xrange : total;
@@ -415,6 +417,7 @@ QUOIT_API(void, team_destroy, (shmem_team_t team))
         quoit_wrong(QUOIT_WRONG_TEAM, call, "team is %s, which cannot be destroyed",
                     slot->piece == WORLD_PIECE ? "SHMEM_TEAM_WORLD" : "SHMEM_TEAM_SHARED");
     QUOIT_SPAN(call);
+    quoit_span_group(&call_span, &slot->range, 0);
     QUOIT_AUDIT_COLLECTIVE(slot, call, {0});
     end_contexts_of(slot);
     quoit_coll_sync(slot->state, call); /* no member is inside any more when the workspace is reused */

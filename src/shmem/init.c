@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Set-up and finalize: the process becomes a PE, and ceases to be one. */
 #include "shmem/handle.h"
+#include "env/clock.h"
 #include "shmem/audit.h"
 #include "shmem/check.h"
 #include "shmem/set.h"
@@ -326,7 +327,8 @@ static void begin(int thread_level, const struct quoit_options *options)
     quoit_job.pe_count = quoit_job.boot.layout.job.pe_count;
     if (options->values[QUOIT_OPT_CHECK].number)
         quoit_audit_start(quoit_job.segments.load_base);
-    bool is_slow = quoit_job.audit || quoit_job.fabric->self.trace || quoit_job.is_virtual ||
+    const struct quoit_self *self = &quoit_job.fabric->self;
+    bool is_slow = quoit_job.audit || self->trace || self->profile || quoit_job.is_virtual ||
                    quoit_job.paths.plain_bytes < QUOIT_PATHS_PLAIN_BYTES;
     if (!is_slow)
         make_reaches(&quoit_job.boot.layout);
@@ -338,6 +340,8 @@ static void begin(int thread_level, const struct quoit_options *options)
         quoit_job.fabric->self.has_threads = true;
     quoit_crash_tell(quoit_boot_crashed, &quoit_job.boot);
     quoit_crash_install(quoit_job.fabric->self.shared, &quoit_job.fabric->self.call, &quoit_job.fabric->self.call_from);
+    if (self->profile)
+        quoit_profile_begin(self->profile, quoit_clock_now_ns());
     quoit_placement_start_pe(&quoit_job.boot.layout, quoit_job.boot.memory, quoit_job.fabric->self.local);
 }
 
@@ -457,6 +461,7 @@ void quoit_job_finish(bool is_exit)
 {
     quoit_assert(quoit_job.state == QUOIT_JOB_RUNNING);
     struct quoit_span span = quoit_span_begin("shmem_finalize", 0, QUOIT_TRACE_NO_PE);
+    quoit_span_world(&span, 0);
     QUOIT_AUDIT_COLLECTIVE(quoit_team_of(SHMEM_TEAM_WORLD, "shmem_finalize"), "shmem_finalize", {0});
     if (quoit_job.audit)
         quoit_audit_finish();

@@ -216,6 +216,8 @@ static void *take(size_t bytes, size_t align, enum beginning beginning, struct s
         quoit_assert(quoit_heap_give(quoit_job.allocator, offset) == QUOIT_OK);
         return NULL;
     }
+    if (quoit_job.fabric->self.profile)
+        quoit_profile_heap(quoit_job.fabric->self.profile, quoit_heap_used_bytes(quoit_job.allocator));
     if (beginning == ZEROED)
         memset((char *)quoit_job.regions.heap.base + offset, 0, bytes);
     if (quoit_job.audit)
@@ -268,6 +270,7 @@ static void *take_with_barrier(size_t bytes, size_t align, enum beginning beginn
     compare_calls(0, bytes, align, call);
     if (bytes == 0)
         return NULL;
+    quoit_span_world(&call_span, bytes);
     struct same same = same_of(call, "size is %llu with alignment %llu", bytes, align);
     void *block = take(bytes, align, beginning, same);
     barrier(same);
@@ -280,6 +283,7 @@ static void give(void *ptr, const char *call)
     quoit_check_running(call);
     if (!ptr || quoit_exit_has_begun(&quoit_job.boot)) /* a destructor, and no other PE is left to agree with */
         return;
+    quoit_span_world(&call_span, 0);
     if (!quoit_job.audit && is_inside_block(ptr)) {
         leak(ptr, call);
         return;
@@ -294,6 +298,8 @@ static void *resize(void *ptr, size_t bytes, const char *call)
 {
     QUOIT_SPAN(call);
     quoit_check_running(call);
+    if (ptr || bytes != 0)
+        quoit_span_world(&call_span, bytes);
     if (!ptr)
         return take_with_barrier(bytes, 1, UNDEFINED, call);
     if (bytes == 0) {

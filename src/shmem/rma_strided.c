@@ -30,6 +30,7 @@ static void put_strided(shmem_ctx_t ctx, void *dest, const void *source, const s
     struct quoit_target target =
         quoit_check_target(ctx, dest, "dest", quoit_check_extent(stride->dst, stride->block_count, stride->count, call),
                            element_bytes, pe, call);
+    quoit_span_peer(&call_span, QUOIT_PROFILE_PUT, target.pe);
     quoit_check_private(source,
                         quoit_check_bytes(quoit_check_extent(stride->sst, stride->block_count, stride->count, call),
                                           element_bytes, call),
@@ -58,6 +59,7 @@ static void get_strided(shmem_ctx_t ctx, void *dest, const void *source, const s
     struct quoit_target target = quoit_check_target(
         ctx, source, "source", quoit_check_extent(stride->sst, stride->block_count, stride->count, call), element_bytes,
         pe, call);
+    quoit_span_peer(&call_span, QUOIT_PROFILE_GET, target.pe);
     quoit_check_private(dest,
                         quoit_check_bytes(quoit_check_extent(stride->dst, stride->block_count, stride->count, call),
                                           element_bytes, call),

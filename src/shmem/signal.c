@@ -48,6 +48,7 @@ static void put_signal_slow(shmem_ctx_t ctx, void *dest, const void *source, siz
 {
     QUOIT_SPAN_TO(call, nelems * element_bytes, (uint32_t)pe);
     struct quoit_target target = quoit_check_target(ctx, dest, "dest", nelems, element_bytes, pe, call);
+    quoit_span_peer(&call_span, QUOIT_PROFILE_PUT, target.pe);
     quoit_check_private(source, target.bytes, "source", call);
     if (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD)
         quoit_wrong(QUOIT_WRONG_CHOICE, call,

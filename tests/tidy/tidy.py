@@ -21,6 +21,7 @@ LAYERS = ["base", "env", "virtual", "trace", "wire", "port", "share", "net", "ri
 LAUNCHER = ["fault", "foreign", "program", "machines", "allocation", "bridges", "plan", "beside", "help", "rounds", "loop", "buffer", "talk", "output", "terminal", "stopping",
             "children", "front", "guard", "setup", "job",
             "network", "hosts", "silence", "end", "clock", "suspend", "service", "attach", "input", "spawn", "reap", "inject", "awaited", "report", "stuck", "perfetto", "trace", "stats",
+            "profile_rows", "profile_meetings", "profile_text", "profile_json", "profile",
             "tree", "top", "head", "agent", "main"]
 FILE_LINES_MAX = 900
 FUNCTION_LINES_MAX = 70

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "profile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "profile_meetings.h"
+
+static void say_unwritten(const struct job *job)
+{
+    quoit_say("cannot write %s: %s [Q0213]", plan_text(job->plan, QUOIT_OPT_PROFILE), strerror(errno));
+}
+
+bool profile_open(struct job *job)
+{
+    const char *path = plan_text(job->plan, QUOIT_OPT_PROFILE);
+    if (!path[0])
+        return true;
+    job->profile_out = fopen(path, "we");
+    if (!job->profile_out)
+        say_unwritten(job);
+    return job->profile_out != NULL;
+}
+
+static void print(struct job *job, const struct profile_table *table)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    if (!out)
+        return;
+    profile_print(table, out);
+    fclose(out);
+    output_say(&job->output, text, bytes);
+    free(text);
+}
+
+bool profile_finish(struct job *job)
+{
+    struct profile_table table;
+    if (!job->profile_out)
+        return true;
+    errno = ENOMEM;
+    bool is_made = profile_make(&table, job) && profile_meet(&table);
+    if (is_made) {
+        profile_order(&table);
+        print(job, &table);
+        profile_write_json(&table, job->profile_out);
+    }
+    profile_free(&table);
+    bool is_written = fclose(job->profile_out) == 0 && is_made;
+    if (!is_written)
+        say_unwritten(job);
+    job->profile_out = NULL;
+    return is_written;
+}

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Aim: `oshrun --profile` counts every call, byte and collective once, at its line, PE and peer, on one host, rings,
+networks and several machines; its times fit one another and those that the program took; and a job that is killed has
+a profile of what it did.
+Method: known.c, of which the model below says how often each line is called by each PE, with how many bytes and with
+whom."""
+import json
+import os
+import re
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "scenario"))
+
+import scenario
+
+KNOWN = scenario.program("profile_known")
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "known.c")
+LATE = 1
+
+
+def lines():
+    with open(SOURCE, encoding="utf-8") as file:
+        return {match[1]: f"known.c:{number}" for number, line in enumerate(file, 1)
+                if (match := re.search(r"/\* /(\w+) \*/", line))}
+
+
+class Model:
+    """What known.c does with n PEs in so many rounds."""
+
+    def __init__(self, n, rounds):
+        at = lines()
+        self.calls, self.puts, self.gets, self.atomics = {}, {}, {}, {}
+        size = (n + 1) // 2
+        for me in range(n):
+            self.add("shmem_malloc", at["malloc"], me, 1, 3 << 20)
+            self.add("shmem_long_sum_reduce", at["reduce"], me, rounds, 8 * rounds)
+            self.add("shmem_barrier_all", at["late"], me, rounds, 0)
+            self.add("shmem_putmem_signal", at["signal"], me, rounds, 64 * rounds)
+            self.meet(self.puts, me, (me + 1) % n, rounds, 64 * rounds)
+            if me % 2 == 0:
+                self.add("shmem_team_sync", at["sync"], me, rounds, 0)
+                self.add("shmem_ctx_int_put_nbi", at["ctx"], me, rounds, 20 * rounds)
+                self.meet(self.puts, me, (me // 2 + 1) % size * 2, rounds, 20 * rounds)
+            for pe in range(n):
+                if pe == me:
+                    continue
+                self.add("shmem_putmem", at["put"], me, rounds, (100 * me + pe + 1) * rounds)
+                self.meet(self.puts, me, pe, rounds, (100 * me + pe + 1) * rounds)
+                self.add("shmem_getmem", at["get"], me, rounds, (1000 + 100 * me + pe) * rounds)
+                self.meet(self.gets, me, pe, rounds, (1000 + 100 * me + pe) * rounds)
+                self.add("shmem_long_p", at["p"], me, (pe + 1) * rounds, 8 * (pe + 1) * rounds)
+                self.meet(self.puts, me, pe, (pe + 1) * rounds, 8 * (pe + 1) * rounds)
+                self.add("shmem_long_atomic_inc", at["inc"], me, rounds, 8 * rounds)
+                self.meet(self.atomics, me, pe, rounds, 8 * rounds)
+
+    def add(self, routine, line, pe, calls, size):
+        old = self.calls.get((routine, line, pe), (0, 0))
+        self.calls[routine, line, pe] = (old[0] + calls, old[1] + size)
+
+    @staticmethod
+    def meet(matrix, pe, peer, calls, size):
+        old = matrix.get((pe, peer), (0, 0))
+        matrix[pe, peer] = (old[0] + calls, old[1] + size)
+
+
+class Profile(scenario.Case):
+    def setUp(self):
+        super().setUp()
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = os.path.join(self.folder.name, "job.json")
+
+    def tearDown(self):
+        self.folder.cleanup()
+        super().tearDown()
+
+    def read(self):
+        with open(self.path, encoding="utf-8") as file:
+            return json.load(file)
+
+    def profile(self, *arguments):
+        result = self.run_job("--profile", self.path, *arguments)
+        self.assertEqual(result.status, 0, result)
+        summary = result.err.splitlines()
+        self.assertLessEqual(len(summary), 20, result.err)
+        self.assertIn(self.path, summary[-1])
+        walls = dict(map(int, line.split()) for line in result.out.splitlines())
+        return self.read(), walls, result.err
+
+    def check_counts(self, found, model):
+        calls = {(row["routine"], row["line"], pe["pe"]): (pe["calls"], pe["bytes"])
+                 for row in found["rows"] for pe in row["pes"]}
+        for key, expected in model.calls.items():
+            self.assertEqual(calls.get(key), expected, key)
+        own = {key for key in calls if key[1].startswith("known.c:") and key[0] in {key[0] for key in model.calls}}
+        self.assertEqual(own, set(model.calls))
+        for name in ("puts", "gets", "atomics"):
+            matrix = {(pe, peer): (count, size) for pe, peer, count, size in found[name]}
+            self.assertEqual(matrix, getattr(model, name), name)
+
+    def check_times(self, found, walls):
+        """Parts are not more than the whole, and sums are sums."""
+        for row in found["rows"]:
+            for part in ("calls", "bytes", "ns", "wait_ns", "last", "held_ns"):
+                self.assertEqual(sum(pe[part] for pe in row["pes"]), row["all"][part], (row["routine"], part))
+            self.assertEqual(row["compared"], row["all"]["last"])
+            self.assertEqual(max(pe["longest_ns"] for pe in row["pes"]), row["all"]["longest_ns"])
+            for pe in row["pes"]:
+                self.assertLessEqual(pe["wait_ns"], pe["ns"])
+                self.assertLessEqual(pe["longest_ns"], pe["ns"])
+        self.assertEqual(sum(pe["run_ns"] for pe in found["pes"]), found["run_ns"])
+        self.assertLessEqual(max(pe["begin_ns"] + pe["run_ns"] for pe in found["pes"]), found["span_ns"])
+        for pe in found["pes"]:
+            mine = [each for row in found["rows"] for each in row["pes"] if each["pe"] == pe["pe"]]
+            for part in ("calls", "bytes", "ns", "wait_ns", "last", "held_ns"):
+                self.assertEqual(sum(each[part] for each in mine), pe[part], part)
+            self.assertLessEqual(pe["ns"], pe["run_ns"])
+            self.assertGreaterEqual(pe["run_ns"], walls[pe["pe"]])
+            self.assertEqual(sum(pe["call_ns_of"]), pe["ns"])
+            self.assertEqual(sum(pe["wait_ns_of"]), pe["wait_ns"])
+            for call_ns, wait_ns in zip(pe["call_ns_of"], pe["wait_ns_of"]):
+                self.assertLessEqual(wait_ns, call_ns)
+                self.assertLessEqual(call_ns, pe["bin_ns"])
+
+    def check(self, pes, rounds, *arguments):
+        found, walls, summary = self.profile("-n", pes, *arguments, KNOWN, rounds, 0)
+        self.assertEqual((found["pe_count"], sorted(walls)), (pes, list(range(pes))))
+        self.check_counts(found, Model(pes, rounds))
+        self.check_times(found, walls)
+        compared = {(row["routine"], row["line"]): row["compared"] for row in found["rows"] if row["compared"]}
+        self.assertEqual(compared["shmem_barrier_all", lines()["late"]], rounds)
+        self.assertEqual(compared["shmem_team_sync", lines()["sync"]], rounds if pes > 2 else 0)
+        for pe in found["pes"]:
+            self.assertGreaterEqual(pe["heap_bytes"], 3 << 20)
+            self.assertLess(pe["heap_bytes"], 4 << 20)
+        return found, summary
+
+    def test_one_host(self):
+        found, summary = self.check(5, 40)
+        self.assertEqual(found["carried"], {"links": [], "network": []})
+        self.assertIn(f"shmem_malloc ({lines()['malloc']})", summary)
+
+    def test_ring(self):
+        found, _ = self.check(7, 10, "--hosts", 3)
+        self.assertEqual({pe["pe"]: pe["host"] for pe in found["pes"]}, {0: 0, 1: 0, 2: 0, 3: 1, 4: 1, 5: 2, 6: 2})
+        self.assertEqual(len(found["carried"]["links"]), 6)
+
+    def test_network(self):
+        found, _ = self.check(4, 10, "--hosts", 2, "--network", "tcp")
+        self.assertEqual(len(found["carried"]["network"]), 2)
+
+    def test_machines(self):
+        rsh = os.path.join(self.folder.name, "rsh")
+        with open(rsh, "w", encoding="utf-8") as file:
+            file.write('#!/bin/sh\nshift; exec "$@"\n')
+        os.chmod(rsh, 0o755)
+        found, _ = self.check(4, 10, "--host", "east:3,west:1", "--rsh", rsh, "--network", "tcp")
+        self.assertEqual({pe["pe"]: pe["host"] for pe in found["pes"]}, {0: 0, 1: 0, 2: 0, 3: 1})
+
+    def test_the_late_one(self):
+        """A PE that sleeps before each barrier comes last to most of them, and the others wait for it about as long."""
+        rounds, late_ms = 12, 40
+        found, walls, summary = self.profile("-n", 4, KNOWN, rounds, late_ms)
+        self.check_times(found, walls)
+        row = next(row for row in found["rows"] if row["line"] == lines()["late"])
+        last = {pe["pe"]: pe["last"] for pe in row["pes"]}
+        self.assertGreater(last[LATE], rounds // 2, last)
+        self.assertGreater(row["pes"][LATE]["held_ns"], rounds // 2 * 3 * late_ms * 1000000 // 2)
+        asleep = found["pes"][LATE]
+        self.assertLessEqual(asleep["ns"], asleep["run_ns"] - rounds * late_ms * 1000000)
+        self.assertIn(f"PE {LATE} came last to", summary)
+
+    def test_more_collectives_than_are_kept(self):
+        """Every second of them is compared then, or every fourth, of all teams alike."""
+        rounds = 1500
+        found, walls, _ = self.profile("-n", 3, KNOWN, rounds, 0)
+        self.check_counts(found, Model(3, rounds))
+        self.check_times(found, walls)
+        step = found["compared_every"]
+        self.assertEqual(step, 4)
+        world = sum(row["compared"] for row in found["rows"] if row["routine"] != "shmem_team_sync")
+        self.assertEqual(world, (2 * rounds + 4 + step - 1) // step)
+
+    def test_killed(self):
+        """A job that fails has a profile of all calls that had returned."""
+        result = self.run_job("--profile", self.path, "-n", 2, "sh", "-c", f'[ $QUOIT_PE = 1 ] && exec {KNOWN} || exit 3')
+        self.assertNotEqual(result.status, 0)
+        self.assertEqual(self.read()["rows"], [])
+        result = self.run_job("--profile", self.path, "-n", 2, "--timeout", "1s", KNOWN, 1000, 20000)
+        self.assertEqual(result.status, 124)
+        found = self.read()
+        self.assertEqual([pe["pe"] for pe in found["pes"]], [0, 1])
+        puts = next(row for row in found["rows"] if row["routine"] == "shmem_putmem")
+        self.assertEqual(puts["all"]["calls"], 2)
+
+    def test_a_file_that_cannot_be_written(self):
+        result = self.run_job("--profile", "/nonexistent/x.json", "-n", 2, KNOWN, 1, 0)
+        self.assertEqual((result.status, result.out), (1, ""))
+        self.assertIn("cannot write /nonexistent/x.json", result.err)
+
+
+if __name__ == "__main__":
+    scenario.main()
