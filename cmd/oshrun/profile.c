@@ -24,6 +24,38 @@ bool profile_open(struct job *job)
     return job->profile_out != NULL;
 }
 
+/* profile.html, as bytes; CMakeLists.txt makes it. */
+extern const char profile_page[];
+
+/* JSON inside a script of a page: there "<" could begin the end of it. */
+static bool write_page(const struct profile_table *table, FILE *out)
+{
+    static const char place[] = "@DATA@";
+    const char *rest = strstr(profile_page, place);
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *json = open_memstream(&text, &bytes);
+    if (!json)
+        return false;
+    profile_write_json(table, json);
+    bool is_whole = fclose(json) == 0;
+    fwrite(profile_page, 1, (size_t)(rest - profile_page), out);
+    for (size_t i = 0; i < bytes && is_whole; i++)
+        if (text[i] == '<')
+            fputs("\\u003c", out);
+        else
+            putc(text[i], out);
+    fputs(rest + strlen(place), out);
+    free(text);
+    return is_whole;
+}
+
+static bool is_page(const char *path)
+{
+    size_t length = strlen(path);
+    return length >= strlen(".html") && strcmp(path + length - strlen(".html"), ".html") == 0;
+}
+
 static void print(struct job *job, const struct profile_table *table)
 {
     char *text = NULL;
@@ -47,7 +79,10 @@ bool profile_finish(struct job *job)
     if (is_made) {
         profile_order(&table);
         print(job, &table);
-        profile_write_json(&table, job->profile_out);
+        if (is_page(plan_text(job->plan, QUOIT_OPT_PROFILE)))
+            is_made = write_page(&table, job->profile_out);
+        else
+            profile_write_json(&table, job->profile_out);
     }
     profile_free(&table);
     bool is_written = fclose(job->profile_out) == 0 && is_made;

@@ -7,8 +7,11 @@ whom."""
 import json
 import os
 import re
+import shutil
+import subprocess
 import sys
 import tempfile
+import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "scenario"))
 
@@ -192,6 +195,39 @@ class Profile(scenario.Case):
         self.assertEqual([pe["pe"] for pe in found["pes"]], [0, 1])
         puts = next(row for row in found["rows"] if row["routine"] == "shmem_putmem")
         self.assertEqual(puts["all"]["calls"], 2)
+
+    def read_page(self):
+        with open(self.path, encoding="utf-8") as file:
+            page = file.read()
+        self.assertTrue(page.startswith("<!doctype html>") and page.endswith("</html>\n"))
+        self.assertNotRegex(page.replace("http://www.w3.org/2000/svg", ""), "https?:|@import|<link|src=")
+        found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+        return json.loads(found[1])
+
+    def test_page(self):
+        """The page has the data that a file of JSON has, and needs no network; a browser draws all of it."""
+        self.path = os.path.join(self.folder.name, "<b>.html")
+        result = self.run_job("--profile", self.path, "-n", 4, "--hosts", 2, KNOWN, 10, 0)
+        self.assertEqual(result.status, 0, result)
+        found = self.read_page()
+        self.check_counts(found, Model(4, 10))
+        self.check_times(found, dict(map(int, line.split()) for line in result.out.splitlines()))
+        browser = shutil.which("chromium")
+        if not browser:
+            return
+        done = subprocess.run(
+            [browser, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=2000", "--dump-dom",
+             f"--user-data-dir={self.folder.name}/browser", f"file://{urllib.parse.quote(self.path)}"],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False, timeout=300)
+        drawn = done.stdout
+        self.assertEqual(drawn.count('<tr class="row"'), len(found["rows"]))
+        for table, count in (("rows", len(found["rows"]) + 1), ("matrix", 5), ("carried", 5), ("memory", 5),
+                             ("late", 1 + sum(row["compared"] > 0 for row in found["rows"]))):
+            rows = re.search(rf'<table[^>]* id="{table}">(.*?)</table>', drawn, re.S)[1].count("<tr")
+            self.assertEqual(rows, count, table)
+        for strips, least in (("shares", 12), ("timeline", 12)):
+            self.assertGreaterEqual(re.search(rf'<div id="{strips}">(.*?)</div></div>|$', drawn, re.S)[0].count("<rect"), 3)
+            self.assertGreaterEqual(drawn.count("<rect"), least)
 
     def test_a_file_that_cannot_be_written(self):
         result = self.run_job("--profile", "/nonexistent/x.json", "-n", 2, KNOWN, 1, 0)
