@@ -17,6 +17,7 @@ int command_info(int argc, char **argv);
 int command_model(int argc, char **argv);
 int command_perf(int argc, char **argv);
 int command_predict(int argc, char **argv);
+int command_profile(int argc, char **argv);
 int command_report(int argc, char **argv);
 int command_ring(int argc, char **argv);
 int command_sim(int argc, char **argv);

@@ -17,6 +17,7 @@ static const struct command commands[] = {
     {"model", "machines of virtual time: list, show, check them", command_model},
     {"perf", "how fast this library is, or another one, beside the limits of the machine", command_perf},
     {"predict", "simulate rings of 2 to 256 hosts and say where a ring stops paying", command_predict},
+    {"profile", "print where the time of a job went, by a file of oshrun --profile, or compare two", command_profile},
     {"report", "make a page with plots from the data of a report", command_report},
     {"ring", "emulated hosts that stay, with an Ethernet device each", command_ring},
     {"sim", "simulate a ring, with faults and checks, and measure it in virtual time", command_sim},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The subcommands that are Python programs, which run this program to measure and to plot: figures/ is quoit figures,
- * quoit predict and quoit report; tune.py is quoit tune. */
+ * quoit predict and quoit report; profile.py is quoit profile, tune.py quoit tune. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +45,11 @@ int command_predict(int argc, char **argv)
 int command_report(int argc, char **argv)
 {
     return run("figures", argc, argv);
+}
+
+int command_profile(int argc, char **argv)
+{
+    return run("profile.py", argc, argv);
 }
 
 int command_tune(int argc, char **argv)

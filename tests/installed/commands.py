@@ -144,6 +144,13 @@ class Commands(installed.Case):
             job.communicate(timeout=installed.LIMIT_S)
         self.assertEqual(job.returncode, 0)
 
+    def test_profile(self):
+        self.write("waits.c", WAITS)
+        for _ in self.prefixes():
+            self.command("oshcc", "-g", "waits.c", "-o", "waits")
+            self.quiet("oshrun", "--profile", "job.json", "-n", 2, "./waits")
+            self.assertIn("shmem_barrier_all (waits.c:12)", self.command("quoit", "profile", "job.json"))
+
     def test_tune(self):
         for prefix in self.prefixes():
             home = os.path.join(self.work, os.path.basename(os.path.dirname(prefix)).replace(" ", "-"))

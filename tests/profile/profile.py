@@ -229,6 +229,56 @@ class Profile(scenario.Case):
             self.assertGreaterEqual(re.search(rf'<div id="{strips}">(.*?)</div></div>|$', drawn, re.S)[0].count("<rect"), 3)
             self.assertGreaterEqual(drawn.count("<rect"), least)
 
+    def quoit(self, *words):
+        done = subprocess.run([os.path.join(scenario.BIN, "quoit"), "profile", *map(str, words)], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    def rows_of(self, *words):
+        status, out, err = self.quoit("--json", "--rows", 0, *words)
+        self.assertEqual((status, err), (0, ""))
+        return {row.pop("name"): row for row in json.loads(out)["rows"]}
+
+    def test_quoit_profile(self):
+        """One run: sums of the file. Two: of an average PE in each, and their difference."""
+        paths = [os.path.join(self.folder.name, name) for name in ("a.json", "b.html")]
+        for path, pes, rounds in zip(paths, (2, 4), (10, 30)):
+            self.assertEqual(self.run_job("--profile", path, "-n", pes, KNOWN, rounds, 0).status, 0)
+        with open(paths[0], encoding="utf-8") as file:
+            found = json.load(file)
+        keys = ("calls", "bytes", "ns", "wait_ns")
+        rows = self.rows_of(paths[0])
+        self.assertEqual(rows, {f"{row['routine']} ({row['line']})": {key: row["all"][key] for key in keys}
+                                for row in found["rows"]})
+        self.assertEqual(self.rows_of("--by", "pe", paths[0]),
+                         {f"PE {pe['pe']}": {key: pe[key] for key in keys} for pe in found["pes"]})
+        for by in ("routine", "line"):
+            for key in keys:
+                self.assertEqual(sum(row[key] for row in self.rows_of("--by", by, paths[0]).values()),
+                                 sum(row["all"][key] for row in found["rows"]))
+        both, other = self.rows_of(*paths), self.rows_of(paths[1])
+        self.assertEqual(set(both), {*rows, *other})
+        for name, row in both.items():
+            for key in keys:
+                self.assertEqual(row[f"{key}_a"], rows.get(name, {}).get(key, 0) / 2)
+                self.assertEqual(row[f"{key}_b"], other.get(name, {}).get(key, 0) / 4)
+            self.assertEqual(row["difference_ns"], row["ns_b"] - row["ns_a"])
+        status, out, _ = self.quoit("--rows", 3, *paths)
+        self.assertEqual((status, len(out.splitlines())), (0, 7))
+        self.assertIn(f"shmem_barrier_all ({lines()['late']})", self.quoit("--rows", 0, paths[0])[1])
+
+    def test_quoit_profile_of_other_files(self):
+        for text, what in (("", "is no profile"), ("{}", "is no profile"), ("[1]", "is no profile"), ("\0", "is no profile"),
+                           ('{"quoit_profile": 1, "rows": [{}]}', "is no profile"), ('{"quoit_profile": 2}', "has version 2")):
+            with open(self.path, "w", encoding="utf-8") as file:
+                file.write(text)
+            status, out, err = self.quoit(self.path)
+            self.assertEqual((status, out), (1, ""))
+            self.assertIn(what, err)
+            self.assertIn("[Q0724]", err)
+        self.assertEqual(self.quoit("/nonexistent/a.json")[0], 1)
+        self.assertEqual([self.quoit(*words)[0] for words in ((), ("--by", "x", "y"), ("--rows", "-1", "y"), ("a", "b", "c"))], [2] * 4)
+
     def test_a_file_that_cannot_be_written(self):
         result = self.run_job("--profile", "/nonexistent/x.json", "-n", 2, KNOWN, 1, 0)
         self.assertEqual((result.status, result.out), (1, ""))
