@@ -21,7 +21,7 @@ struct entry {
 static const char *object_of(const struct profile_table *table, uint32_t pe, const struct quoit_profile_site *site)
 {
     const char *executable = table->job->pes[pe].executable;
-    if (site->line[0] || site->address == 0)
+    if (site->address == 0)
         return "";
     return site->object != 0 ? table->pes[pe]->objects[site->object] : executable ? executable : "";
 }
@@ -47,9 +47,7 @@ static int compare_addresses(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
     int order = strcmp(x->object, y->object);
-    if (order == 0)
-        order = (x->site->address > y->site->address) - (x->site->address < y->site->address);
-    return order != 0 ? order : strcmp(x->site->line, y->site->line);
+    return order != 0 ? order : (x->site->address > y->site->address) - (x->site->address < y->site->address);
 }
 
 /* A row is one routine at one line. Where lines are unknown, at one address. */
@@ -91,14 +89,10 @@ static void find_places(struct entry *entries, size_t count, struct quoit_place 
             if (different > PLACES_A_QUESTION)
                 break;
         }
-        if (entries[i].object[0]) {
+        if (entries[i].object[0])
             ask_places(&entries[i], end - i, deadline_ns, &places[i]);
-            continue;
-        }
-        for (size_t j = i; j < end; j++) {
-            snprintf(places[j].line, sizeof places[j].line, "%s", entries[j].site->line);
-            entries[j].place = &places[j];
-        }
+        for (size_t j = i; j < end && !entries[i].object[0]; j++)
+            entries[j].place = &places[j]; /* which says nothing */
     }
 }
 

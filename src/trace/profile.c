@@ -252,7 +252,7 @@ void quoit_profile_mend(struct quoit_profile *profile)
         profile->objects[i][QUOIT_PROFILE_OBJECT_BYTES - 1] = '\0';
     for (uint32_t i = 0; i < QUOIT_PROFILE_SITES; i++) {
         struct quoit_profile_site *site = &profile->sites[i];
-        site->call[QUOIT_PROFILE_CALL_BYTES - 1] = site->line[QUOIT_PROFILE_LINE_BYTES - 1] = '\0';
+        site->call[QUOIT_PROFILE_CALL_BYTES - 1] = '\0';
         if (site->object >= profile->object_count)
             site->object = 0, site->address = 0;
     }

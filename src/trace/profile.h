@@ -26,7 +26,6 @@
 #define QUOIT_PROFILE_BINS         256u
 #define QUOIT_PROFILE_BIN_NS       100000u /* at first */
 #define QUOIT_PROFILE_CALL_BYTES   48
-#define QUOIT_PROFILE_LINE_BYTES   80
 #define QUOIT_PROFILE_OBJECT_BYTES 256
 #define QUOIT_PROFILE_NO_SITE      UINT32_MAX
 
@@ -35,7 +34,7 @@ enum quoit_profile_kind { QUOIT_PROFILE_PUT, QUOIT_PROFILE_GET, QUOIT_PROFILE_AM
 /* A routine and the place that called it. */
 struct quoit_profile_site {
     uint64_t call_id; /* address of the routine's name in the PE; 0: free */
-    uint64_t from;    /* what tells places apart: a return address in the PE */
+    uint64_t from;    /* return address in the PE */
     uint64_t address; /* that in its object's file */
     uint64_t count;
     uint64_t bytes;
@@ -45,9 +44,8 @@ struct quoit_profile_site {
     uint32_t object;  /* index; 0: the program, or unknown if address is 0 */
     uint32_t unused;
     char call[QUOIT_PROFILE_CALL_BYTES];
-    char line[QUOIT_PROFILE_LINE_BYTES]; /* "heat.py:12"; "": to be found by the address */
 };
-_Static_assert(sizeof(struct quoit_profile_site) == 200, "25 words");
+_Static_assert(sizeof(struct quoit_profile_site) == 120, "15 words");
 
 /* What the PE asked to be moved to, from and at another PE. */
 struct quoit_profile_peer {
@@ -113,8 +111,8 @@ void quoit_profile_note_peer(enum quoit_profile_kind kind, uint32_t pe);
 void quoit_profile_note_group(uint32_t start, uint32_t stride, uint32_t size, uint64_t bytes);
 /* A wait, which belongs to the call that the thread is in. */
 void quoit_profile_wait(struct quoit_profile *profile, uint64_t begin_ns, uint64_t end_ns);
-/* The thread leaves the routine; is_outermost: quoit_profile_enter() was true. `place` names where a new site is: line,
- * or object and address. */
+/* The thread leaves the routine; is_outermost: quoit_profile_enter() was true. `place` says where a new site is:
+ * object and address. */
 void quoit_profile_leave(struct quoit_profile *profile, uint32_t pe_count, bool is_outermost,
                          void (*place)(struct quoit_profile *profile, struct quoit_profile_site *site));
 /* The index of an object, to be called by `place`. */

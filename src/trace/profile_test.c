@@ -148,7 +148,6 @@ static void anything_is_within_bounds(void **state)
         for (uint32_t i = 0; i < QUOIT_PROFILE_SITES; i++) {
             assert_true(profile->sites[i].object < QUOIT_PROFILE_OBJECTS);
             assert_true(strnlen(profile->sites[i].call, QUOIT_PROFILE_CALL_BYTES) < QUOIT_PROFILE_CALL_BYTES);
-            assert_true(strnlen(profile->sites[i].line, QUOIT_PROFILE_LINE_BYTES) < QUOIT_PROFILE_LINE_BYTES);
         }
     }
     free(profile);
