@@ -279,7 +279,7 @@ struct job {
     struct trace *trace;         /* see trace.h; NULL without --trace */
     struct quoit_virtual *clock; /* of --virtual; NULL without */
     char clock_path[64];
-    FILE *profile_out;           /* of --profile; NULL without */
+    FILE *profile_out; /* of --profile; NULL without */
     uint64_t timeout_at_ns;
     uint64_t stop_begin_ns;   /* when proxies were asked to stop */
     uint64_t proxies_stop_ns; /* when those that have not are killed; 0: not asked yet */
