@@ -10,6 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Between two looks at a network that cannot be waited for; while a host has not answered yet, a part of the time since
+ * anything moved. */
+#define POLL_LEAST_NS 1000000u
+#define POLL_MOST_NS  20000000u
+#define POLL_SHARE    8u
+
 void quoit_net_drop_held(struct host *host)
 {
     for (struct held *held = host->held, *next; held; held = next) {
@@ -187,6 +193,8 @@ uint32_t quoit_net_progress(struct quoit_net *net)
     uint64_t before_ns = net->now_ns;
     net->now_ns = quoit_clock_now_ns();
     uint32_t done_count = net->driver->progress(net->end);
+    if (done_count > 0)
+        net->moved_ns = net->now_ns;
     quoit_net_look_after(net, before_ns);
     net->is_inside = false;
     return done_count;
@@ -391,7 +399,7 @@ enum quoit_status quoit_net_connect(struct quoit_net *net, uint32_t host_index, 
         return status;
     }
     net->now_ns = quoit_clock_now_ns();
-    host->heard_ns = net->now_ns;
+    host->heard_ns = net->moved_ns = net->now_ns;
     host->state = HOST_CONNECTED;
     host->is_self = host_index == net->config.host;
     host->is_watched = quoit_net_watches(net, host_index);
@@ -577,7 +585,16 @@ int quoit_net_wait_fd(const struct quoit_net *net)
 bool quoit_net_arm(struct quoit_net *net, uint64_t *until_ns_out)
 {
     *until_ns_out = net->next_watch_ns;
-    return net->unheard_count == 0 && !net->has_broken && net->driver->arm(net->end);
+    if (net->unheard_count == 0 && !net->has_broken && net->driver->wait_fd(net->end) >= 0 &&
+        net->driver->arm(net->end))
+        return true;
+    uint64_t now_ns = quoit_clock_now_ns(), poll_ns = POLL_LEAST_NS;
+    if (net->unheard_count > 0 && now_ns > net->moved_ns) /* where a host does not answer, nothing may move for long */
+        poll_ns = (now_ns - net->moved_ns) / POLL_SHARE;
+    poll_ns = poll_ns < POLL_LEAST_NS ? POLL_LEAST_NS : poll_ns < POLL_MOST_NS ? poll_ns : POLL_MOST_NS;
+    if (*until_ns_out > now_ns + poll_ns)
+        *until_ns_out = now_ns + poll_ns;
+    return false;
 }
 
 /* Whether all that know this end have said that they leave, and know that it does. To others a farewell would be the

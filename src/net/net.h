@@ -215,10 +215,11 @@ bool quoit_net_is_lost(const struct quoit_net *net, uint32_t host);
 /* Whether it was connected, and is neither lost nor has left. */
 bool quoit_net_is_connected(const struct quoit_net *net, uint32_t host);
 
-/* For sleeping: a descriptor that poll(2) finds readable when progress has something to do. Before each sleep
- * quoit_net_arm() must have said true, and the sleep must end by the time that it names, for heartbeats. -1: the
- * network has none, and must be polled. It must be polled too while a broken host is to be lost, and until every host
- * has said something: UCX's descriptor is readable all the time while the other host does not answer a connection. */
+/* For sleeping: a descriptor that poll(2) finds readable when progress has something to do; -1: the network has none.
+ * Before each sleep quoit_net_arm() says whether it may be waited for, and by when the sleep must end: for heartbeats,
+ * or because the network must be polled. So it is while a broken host is to be lost, and until every host has said
+ * something, at growing intervals while nothing moves: UCX's descriptor is readable all the time while the other host
+ * does not answer a connection. */
 int quoit_net_wait_fd(const struct quoit_net *net);
 bool quoit_net_arm(struct quoit_net *net, uint64_t *until_ns_out);
 

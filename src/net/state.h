@@ -105,6 +105,7 @@ struct quoit_net {
     uint32_t loss_count;
     uint32_t unheard_count;            /* watched hosts that have said nothing yet */
     uint64_t now_ns;                   /* of the last progress */
+    uint64_t moved_ns;                 /* of the last progress that did something, or a connection */
     uint64_t next_watch_ns;            /* when heartbeats are looked after */
     uint64_t dropped_count;            /* messages of strangers */
     char why[QUOIT_NET_PROBLEM_BYTES]; /* quoit_net_why() */

@@ -157,7 +157,7 @@ static uint32_t fake_progress(struct quoit_net_end *end)
     for (uint32_t host = 0; break_mask >> host != 0; host++)
         if (break_mask >> host & 1)
             fake->events.broken(fake->events.arg, host);
-    return 1;
+    return coming || break_mask != 0;
 }
 
 static void note_abandon(struct quoit_net_end *end, uint32_t host)
@@ -573,6 +573,33 @@ static void test_silence_begins_with_the_connection(void **state)
     quoit_net_close(side.net);
 }
 
+/* While nobody answers: at least 1 ms, at most 20 ms and an eighth of the time since anything moved. */
+static void test_who_does_not_answer_is_polled_seldom(void **state)
+{
+    static const struct quoit_primitives clock = {.now_ns = read_clock};
+    const uint64_t ms = 1000000;
+    struct side side;
+    (void)state;
+    now_of_test_ns = LONG_NS;
+    quoit_primitives = &clock;
+    open_alone(&side, 0, LONG_NS, 0);
+    connect_all(&side, 0);
+    progress_alone(&side); /* sends heartbeats */
+    const uint64_t begin_ns = now_of_test_ns;
+    uint64_t poll_count = 0;
+    while (now_of_test_ns < begin_ns + 1000 * ms) {
+        uint64_t until_ns, waited_ns = now_of_test_ns - begin_ns;
+        assert_false(quoit_net_arm(side.net, &until_ns));
+        assert_in_range(until_ns - now_of_test_ns, ms, 20 * ms);
+        assert_in_range(until_ns - now_of_test_ns, 0, waited_ns / 8 > ms ? waited_ns / 8 : ms);
+        now_of_test_ns = until_ns;
+        progress_alone(&side);
+        poll_count++;
+    }
+    assert_in_range(poll_count, 50, 100);
+    quoit_net_close(side.net);
+}
+
 static int give_clock_back(void **state)
 {
     (void)state;
@@ -775,6 +802,7 @@ int main(void)
         cmocka_unit_test(test_no_sleep_before_a_broken_host_is_lost),
         cmocka_unit_test(test_a_host_that_has_not_spoken_yet),
         cmocka_unit_test_teardown(test_silence_begins_with_the_connection, give_clock_back),
+        cmocka_unit_test_teardown(test_who_does_not_answer_is_polled_seldom, give_clock_back),
         cmocka_unit_test(test_an_end_that_was_held_up_once),
         cmocka_unit_test(test_an_end_that_is_held_up_again_and_again),
         cmocka_unit_test(test_an_end_that_is_connected_to_itself),

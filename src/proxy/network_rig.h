@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "env/clock.h"
 #include "lane/lane.h"
 #include "lane/network.h"
 #include "net/net.h"
@@ -69,6 +70,7 @@ struct world {
     bool can_arm;                        /* what quoit_net_arm() says */
     uint64_t until_ns;
 };
+#define POLL_NS 1000000u
 static struct world *world_of_net; /* quoit_net_open() has no handle */
 
 static inline uint32_t other_host(const struct quoit_net *net)
@@ -223,8 +225,9 @@ int quoit_net_wait_fd(const struct quoit_net *net)
 bool quoit_net_arm(struct quoit_net *net, uint64_t *until_ns_out)
 {
     (void)net;
-    *until_ns_out = world_of_net->until_ns;
-    return world_of_net->can_arm;
+    bool can_arm = world_of_net->can_arm && world_of_net->wait_fd >= 0;
+    *until_ns_out = can_arm ? world_of_net->until_ns : quoit_clock_now_ns() + POLL_NS;
+    return can_arm;
 }
 
 bool quoit_net_is_connected(const struct quoit_net *net, uint32_t host)

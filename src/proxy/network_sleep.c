@@ -10,8 +10,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define POLL_NS 1000000u /* between two looks at a network that cannot be waited for now */
-
 struct quoit_network_sleep {
     struct quoit_net *net;
     struct quoit_park *park;
@@ -106,10 +104,8 @@ void quoit_network_sleep_close(struct quoit_network_sleep *sleep)
 void quoit_network_sleep_arm(struct quoit_network_sleep *sleep)
 {
     uint64_t until_ns, old_until_ns = atomic_load_explicit(&sleep->until_ns, memory_order_relaxed);
-    bool has_event = quoit_net_arm(sleep->net, &until_ns) && sleep->net_fd >= 0;
+    bool has_event = quoit_net_arm(sleep->net, &until_ns);
     bool had_event = atomic_load_explicit(&sleep->has_net_event, memory_order_relaxed);
-    if (!has_event)
-        until_ns = quoit_clock_now_ns() + POLL_NS;
     bool was_armed = atomic_exchange_explicit(&sleep->is_armed, true, memory_order_acq_rel);
     if (was_armed && until_ns >= old_until_ns && has_event == had_event)
         return;
