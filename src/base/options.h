@@ -40,8 +40,7 @@ enum quoit_option_type {
 /* X(section, title) */
 #define QUOIT_OPTION_SECTIONS(X)                                                                                       \
     X(LAUNCH, "Launch")                                                                                                \
-    X(OUTPUT, "Output")                                                                                                \
-    X(ENDING, "Ending")                                                                                                \
+    X(OUTPUT, "Output and ending")                                                                                     \
     X(MEMORY, "Memory")                                                                                                \
     X(RING, "Ring of hosts")                                                                                           \
     X(NETWORK, "Networks")                                                                                             \
@@ -130,7 +129,7 @@ enum quoit_option_type {
       "and gets from memory to memory, messages, which carry the rest, and hosts that it lost.")                       \
     X(STATS_JSON, "stats-json", "QUOIT_STATS_JSON", STRING, "", "FILE", 0, 0, OUTPUT, LAUNCHER,                        \
       "write what each link carried to FILE as JSON, after the job", "The same numbers as --stats.")                   \
-    X(TIMEOUT, "timeout", "QUOIT_TIMEOUT", DURATION, "0", "TIME", 0, 0, ENDING, LAUNCHER,                              \
+    X(TIMEOUT, "timeout", "QUOIT_TIMEOUT", DURATION, "0", "TIME", 0, 0, OUTPUT, LAUNCHER,                              \
       "end the job after TIME with status 124 and report where each PE waits",                                         \
       "Such as 60s, 500ms or 2min. 0: no limit.")                                                                      \
     X(SYMMETRIC_SIZE, "symmetric-size", "SHMEM_SYMMETRIC_SIZE", SHMEM_BYTES, "0", "SIZE", 0, 1ull << 46, MEMORY, JOB,  \

@@ -96,6 +96,7 @@ def test_wrong_data():
         (broken(lambda data: bars(data)["series"][0]["values"].pop()), "series[0].values"),
         (broken(lambda data: lines(data).update(bands=[{"name": "x", "points": []}])), "bands[0] has neither points nor a constant"),
         (broken(lambda data: lines(data).update(limits=[{"name": "x", "points": []}])), "limits[0] has neither points nor a constant"),
+        (broken(lambda data: bars(data)["groups"].__setitem__(0, ["one"])), "groups[0] is not a text"),
         (broken(lambda data: bars(data)["bands"][0].update(group="three")), "no group 'three'"),
         (broken(lambda data: data["sections"][1]["items"][1]["units"].pop()), "items[1].units[0] does not have 2 entries"),
         (broken(lambda data: data["sections"][1]["items"][1]["units"].append(7)), "items[1].units"),

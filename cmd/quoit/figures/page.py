@@ -89,6 +89,7 @@ def check_points(points, width, where):
 
 
 def check_plot(item, kind, where):
+    check_texts(item.get("groups", []), f"{where}.groups")
     for part, plural in (("series", "series"), ("band", "bands"), ("limit", "limits")):
         for i, one in enumerate(item.get(plural, [])):
             at = f"{where}.{plural}[{i}]"
