@@ -27,7 +27,7 @@
 #define FLAGS        8u    /* words at the start of the memory */
 #define PAYLOAD_FROM 4096u /* behind the flags */
 #define LONG_BYTES   (8u << 20)
-#define DEADLINE_NS  20000000000u
+#define DEADLINE_NS  100000000000u
 #define LOW          1u
 #define HIGH         3u
 
