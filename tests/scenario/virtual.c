@@ -26,17 +26,18 @@ static void must(int is_so, const char *what)
 static void share_tasks(void)
 {
     static char buffer[4096];
-    long task, mine = 0, digest = me;
+    long task, mine = 0;
+    unsigned long digest = (unsigned long)me;
     while ((task = shmem_long_atomic_fetch_inc(&next_task, 0)) < TASKS) {
         shmem_getmem(buffer, block, (size_t)(task * 37 % 4096), (int)(task % n));
         shmem_long_atomic_add(&sums[0], task, 0);
-        digest = digest * 31 + task;
+        digest = digest * 31 + (unsigned long)task;
         mine++;
     }
     shmem_long_atomic_add(&sums[1], mine, 0);
     shmem_barrier_all();
     must(me != 0 || (sums[0] == (long)TASKS * (TASKS - 1) / 2 && sums[1] == TASKS), "tasks were lost or done twice");
-    printf("PE %d did %ld tasks, %lx\n", me, mine, (unsigned long)digest);
+    printf("PE %d did %ld tasks, %lx\n", me, mine, digest);
 }
 
 /* Each PE writes its parts of all blocks, in an order of its own; the whole is known. */
