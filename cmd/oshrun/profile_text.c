@@ -4,8 +4,8 @@
 #include "boot/survey.h"
 
 /* With the other lines, 20 at most. */
-#define ROWS_TOLD  9
-#define LATE_TOLD  3
+#define ROWS_SHOWN 9
+#define LATE_SHOWN 3
 #define TIME_BYTES 32
 
 static double percent(uint64_t part, uint64_t whole)
@@ -28,14 +28,14 @@ static const char *format_ns(uint64_t ns, char text[TIME_BYTES])
 
 static void print_rows(const struct profile_table *table, FILE *out)
 {
-    uint32_t told = table->row_count <= ROWS_TOLD + 1 ? table->row_count : ROWS_TOLD;
+    uint32_t shown = table->row_count <= ROWS_SHOWN + 1 ? table->row_count : ROWS_SHOWN;
     uint64_t rest_ns = 0;
     fprintf(out, "  %7s %8s %11s %14s  routine (line)\n", "time", "waiting", "calls", "bytes");
     for (uint32_t i = 0; i < table->row_count; i++) {
         const struct profile_row *row = &table->rows[i];
         char text[2 * QUOIT_PLACE_TEXT_BYTES];
         const char *line = profile_line(row, text);
-        if (i >= told) {
+        if (i >= shown) {
             rest_ns += row->all.ns;
             continue;
         }
@@ -43,9 +43,9 @@ static void print_rows(const struct profile_table *table, FILE *out)
                 percent(row->all.wait_ns, table->run_ns), (unsigned long long)row->all.count,
                 (unsigned long long)row->all.bytes, row->call, line[0] ? " (" : "", line, line[0] ? ")" : "");
     }
-    if (told < table->row_count)
+    if (shown < table->row_count)
         fprintf(out, "  %6.2f%% %42s %u further lines\n", percent(rest_ns, table->run_ns), "in",
-                table->row_count - told);
+                table->row_count - shown);
 }
 
 /* Which PE was in the library longest, and which least. */
@@ -78,7 +78,7 @@ static void print_late(const struct profile_table *table, FILE *out)
     uint64_t compared = 0, below_ns = UINT64_MAX;
     for (uint32_t i = 0; i < table->row_count; i++)
         compared += table->rows[i].compared_count;
-    for (int told = 0; told < LATE_TOLD; told++) {
+    for (int shown = 0; shown < LATE_SHOWN; shown++) {
         uint32_t next = table->pe_count;
         for (uint32_t pe = 0; pe < table->pe_count; pe++)
             if (table->sums[pe].last_count != 0 && table->sums[pe].held_ns < below_ns &&

@@ -211,7 +211,7 @@ static void end_proxy(const struct agent *agent)
         kill(agent->proxy_pid, SIGKILL);
 }
 
-/* Ends all PEs. is_new: the reason has just been reported; another host that hears of the end asks the launcher at
+/* Ends all PEs. is_new: the reason has just been reported; another host that is notified asks the launcher at
  * once. */
 __attribute__((noreturn)) static void finish(struct agent *agent, int status, bool is_new)
 {

@@ -199,7 +199,7 @@ struct quoit_dsm {
     uint64_t written_count;
     struct quoit_dsm_streak *streaks; /* [page] the same on all PEs */
     uint32_t streaks_age;             /* older ones are void */
-    bool has_doubt;                   /* writers may be incomplete; told to all at the next barrier */
+    bool has_doubt;                   /* writers may be incomplete; published at the next barrier */
     uint64_t *heads_before;           /* [PE] of the last barrier */
     uint32_t *dirty;                  /* pages that the detector reported since the last release */
     uint64_t dirty_count;

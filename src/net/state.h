@@ -27,7 +27,7 @@ struct loss {
 
 /* The payload of GUEST. */
 struct arrival {
-    uint64_t opened_ns; /* on its host's clock: of guests with one number the last one counts */
+    uint64_t opened_ns; /* on its host's clock: of PE endpoints with one number the last one counts */
     struct quoit_net_address address;
 };
 
