@@ -18,7 +18,10 @@
  *   write of it perhaps in part; the rest never does. Writes that returned OK may be among what is lost. Once a call on
  *   this opening returned LINK_DOWN, nothing that the opening posted before will still arrive; and what the opening
  *   sends next is refused until it is bound to the new epoch. Likewise, when an end sees the link down or in a new
- *   epoch, nothing of the old epoch will still arrive at it.
+ *   epoch, nothing of the old epoch will still arrive at it, except what a call or a DMA channel of the other end is
+ *   copying at that moment: where a thread copies (emulated), one that loses the processor in the middle ends its copy
+ *   when it runs again. That is over when the call has returned or the completion is there, which the other end waits
+ *   for before it agrees to a new epoch of the link (docs/design/dma.md, direct-puts.md).
  * Aligned 8-byte stores (quoit_port_write64, and the aligned 8-byte words of a longer write) are never torn, nor are
  *   aligned 4- and 2-byte ones at the beginning and end of a write.
  * Arrival: a driver with QUOIT_PORT_ARRIVES_ON_RETURN promises more: a write that returned OK has arrived, and a write
