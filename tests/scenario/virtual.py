@@ -23,12 +23,12 @@ BUSY = "import select, sys\nwhile not select.select([sys.stdin], [], [], 0)[0]: 
 
 
 class Virtual(scenario.Case):
-    def run_virtual(self, *arguments, set_to="", **how):
+    def run_virtual(self, *arguments, set_to="", model=MODEL, **how):
         """A job that ends well: its virtual time in ns, and its result."""
         changes = ("--set", set_to) if set_to else ()
-        result = self.run_job("--virtual", MODEL, *changes, *arguments, **how)
+        result = self.run_job("--virtual", model, *changes, *arguments, **how)
         self.assertEqual(result.status, 0, result)
-        found = re.search(rf"^oshrun: (\d+)\.(\d{{3}}) us of virtual time, by the model {MODEL}$", result.err, re.M)
+        found = re.search(rf"^oshrun: (\d+)\.(\d{{3}}) us of virtual time, by the model {model}$", result.err, re.M)
         self.assertTrue(found, result)
         return int(found[1] + found[2]), result
 
@@ -155,13 +155,49 @@ class Virtual(scenario.Case):
                 self.assertEqual(result.status, 2, result)
                 self.assertRegex(result.err, words)
 
+    @staticmethod
+    def constants_of(model):
+        """As `quoit model show` prints them: {name: value}, in bytes a second or ns."""
+        shown = subprocess.run([QUOIT, "model", "show", model], capture_output=True, text=True, timeout=scenario.LIMIT_S, check=True)
+        return {name: float(value.removesuffix("ns")) for name, value in re.findall(r"^(\w+) +(\S+)  \S", shown.stdout, re.M)}
+
+    def test_links_of_models(self):
+        """What a put takes more for 999,000 bytes more is what they take on a link; twice the lanes are half of that.
+        The put is cut into about 61 writes, whose times are whole nanoseconds."""
+        took_ns = {}
+        for model in (f"ring-gen{gen}-x{lanes}" for gen in (3, 4, 5, 6) for lanes in (8, 16)):
+            base_ns, whole_ns = (self.run_virtual("--hosts", 2, "-n", 2, PROGRAM, "put", size, model=model)[0] for size in (1000, 1000000))
+            took_ns[model] = whole_ns - base_ns
+            self.assertAlmostEqual(took_ns[model], 999000e9 / self.constants_of(model)["link_rate"], delta=62, msg=model)
+        for gen in (3, 4, 5, 6):
+            self.assertAlmostEqual(took_ns[f"ring-gen{gen}-x8"] / took_ns[f"ring-gen{gen}-x16"], 2, delta=0.01)
+
+    def test_models_of_rings_differ_in_their_links_alone(self):
+        link = ",".join(f"{name}={self.constants_of('ring-gen5-x16')[name]:.0f}{unit}" for name, unit in
+                        (("link_rate", ""), ("link_latency", "ns"), ("read_latency", "ns")))
+        shape = ("--hosts", 3, "-n", 6, PROGRAM, "tasks")
+        expected_ns = self.run_virtual(*shape, model="ring-gen5-x16")[0]
+        for model in ("ring-gen3-x8", "ring-gen6-x16", MODEL):
+            self.assertEqual(self.run_virtual(*shape, model=model, set_to=link)[0], expected_ns)
+        self.assertGreater(self.run_virtual(*shape, model="ring-gen3-x8")[0], expected_ns)
+        self.assertLess(self.run_virtual(*shape, model="ring-gen5-zen4")[0], expected_ns)
+
+    def test_sources_of_models(self):
+        """What stands in brackets is a key of docs/sources.md."""
+        folder = os.path.join(os.environ["SCENARIO_SOURCE"], "share", "quoit", "models")
+        with open(os.path.join(os.environ["SCENARIO_SOURCE"], "docs", "sources.md"), encoding="utf-8") as file:
+            keys = set(re.findall(r"^\| ([\w-]+) \|", file.read(), re.M))
+        for name in os.listdir(folder):
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                self.assertLessEqual(set(re.findall(r"\[([\w-]+)\]", file.read())), keys, name)
+
     def test_models(self):
         def quoit(*words):
             return subprocess.run([QUOIT, "model", *words], capture_output=True, text=True, timeout=scenario.LIMIT_S)
         listed = quoit("list")
         self.assertEqual((listed.returncode, listed.stderr), (0, ""))
         names = [line.split()[0] for line in listed.stdout.splitlines()]
-        self.assertIn(MODEL, names)
+        self.assertLessEqual({MODEL, "ring-gen3-x8", "ring-gen6-x16", "ring-gen5-zen4"}, set(names))
         for name in names:
             shown = quoit("show", name)
             self.assertEqual((shown.returncode, shown.stderr), (0, ""))
