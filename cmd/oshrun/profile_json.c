@@ -108,6 +108,7 @@ void profile_write_json(const struct profile_table *table, FILE *out)
     quoit_json_open_object(&json, NULL);
     quoit_json_count(&json, "quoit_profile", FORMAT);
     quoit_json_text(&json, "program", job->plan->programs[0].argv[0]);
+    quoit_json_text(&json, "virtual", plan_text(job->plan, QUOIT_OPT_VIRTUAL));
     quoit_json_count(&json, "hosts", job->plan->host_count);
     quoit_json_count(&json, "pe_count", table->pe_count);
     quoit_json_count(&json, "status", (uint64_t)job->end.status);

@@ -64,6 +64,13 @@ static int compare_rows(const void *a, const void *b)
     return compare_addresses(a, b);
 }
 
+/* Rows in an order that depends on nothing but what the PEs recorded. */
+static int compare_entries(const void *a, const void *b)
+{
+    int order = compare_rows(a, b);
+    return order != 0 ? order : compare_addresses(a, b);
+}
+
 /* Of one object, whose addresses are in order: one question for up to PLACES_A_QUESTION different ones. */
 static void ask_places(struct entry *entries, size_t count, uint64_t deadline_ns, struct quoit_place *places)
 {
@@ -140,7 +147,8 @@ static int compare_times(const void *a, const void *b)
     const struct profile_row *x = a, *y = b;
     if (x->all.ns != y->all.ns)
         return x->all.ns < y->all.ns ? 1 : -1;
-    return strcmp(x->call, y->call);
+    int order = strcmp(x->call, y->call);
+    return order != 0 ? order : strcmp(x->place.line, y->place.line);
 }
 
 uint64_t profile_begin_ns(const struct profile_table *table, uint32_t pe)
@@ -204,7 +212,7 @@ bool profile_make(struct profile_table *table, const struct job *job)
     if (is_made) {
         qsort(entries, count, sizeof *entries, compare_addresses);
         find_places(entries, count, places);
-        qsort(entries, count, sizeof *entries, compare_rows);
+        qsort(entries, count, sizeof *entries, compare_entries);
         is_made = make_rows(table, entries, count);
     }
     free(places);

@@ -145,9 +145,10 @@ void profile_print(const struct profile_table *table, FILE *out)
         fprintf(out, "oshrun: there is no profile, since no PE came through shmem_init\n");
         return;
     }
-    fprintf(out, "oshrun: where the time of %u PE%s went, %s from shmem_init on: OpenSHMEM %.1f%%, waiting %.1f%%\n",
-            known, known == 1 ? "" : "s", format_ns(table->end_ns - table->begin_ns, text),
-            percent(all.ns, table->run_ns), percent(all.wait_ns, table->run_ns));
+    fprintf(out, "oshrun: where the %stime of %u PE%s went, %s from shmem_init on: OpenSHMEM %.1f%%, waiting %.1f%%\n",
+            table->job->clock ? "virtual " : "", known, known == 1 ? "" : "s",
+            format_ns(table->end_ns - table->begin_ns, text), percent(all.ns, table->run_ns),
+            percent(all.wait_ns, table->run_ns));
     print_rows(table, out);
     print_balance(table, out);
     print_late(table, out);

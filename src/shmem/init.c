@@ -340,8 +340,6 @@ static void begin(int thread_level, const struct quoit_options *options)
         quoit_job.fabric->self.has_threads = true;
     quoit_crash_tell(quoit_boot_crashed, &quoit_job.boot);
     quoit_crash_install(quoit_job.fabric->self.shared, &quoit_job.fabric->self.call, &quoit_job.fabric->self.call_from);
-    if (self->profile)
-        quoit_profile_begin(self->profile, quoit_clock_now_ns());
     quoit_placement_start_pe(&quoit_job.boot.layout, quoit_job.boot.memory, quoit_job.fabric->self.local);
 }
 
@@ -510,6 +508,9 @@ static void join(int thread_level)
         start_again(thread_level);
     else
         quoit_job_start(thread_level);
+    struct quoit_profile *profile = quoit_job.fabric->self.profile;
+    if (profile) /* once the clock is that of the calls: a virtual one begins here */
+        quoit_profile_begin(profile, quoit_clock_now_ns());
 }
 
 QUOIT_API(void, init, (void))

@@ -20,6 +20,7 @@ import scenario
 KNOWN = scenario.program("profile_known")
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "known.c")
 LATE = 1
+MODEL = "papers-2022"
 
 
 def lines():
@@ -86,7 +87,7 @@ class Profile(scenario.Case):
         self.assertEqual(result.status, 0, result)
         summary = result.err.splitlines()
         self.assertLessEqual(len(summary), 20, result.err)
-        self.assertIn(self.path, summary[-1])
+        self.assertIn(f"all of it: {self.path}\n", result.err)
         walls = dict(map(int, line.split()) for line in result.out.splitlines())
         return self.read(), walls, result.err
 
@@ -159,6 +160,41 @@ class Profile(scenario.Case):
         os.chmod(rsh, 0o755)
         found, _ = self.check(4, 10, "--host", "east:3,west:1", "--rsh", rsh, "--network", "tcp")
         self.assertEqual({pe["pe"]: pe["host"] for pe in found["pes"]}, {0: 0, 1: 0, 2: 0, 3: 1})
+
+    def virtual(self, pes, rounds, *arguments):
+        """The profile of a run in virtual time, which must take as long as that, and of a second one the same bytes."""
+        texts = []
+        for _ in range(2):
+            found, walls, summary = self.profile("--virtual", MODEL, "-n", pes, *arguments, KNOWN, rounds, 0)
+            with open(self.path, "rb") as file:
+                texts.append(file.read())
+        self.assertEqual(texts[0], texts[1])
+        self.check_counts(found, Model(pes, rounds))
+        self.check_times(found, dict.fromkeys(walls, 0))
+        took = re.search(r"^oshrun: (\d+)\.(\d{3}) us of virtual time", summary, re.M)
+        self.assertEqual(found["span_ns"], int(took[1] + took[2]))
+        self.assertEqual([pe["begin_ns"] for pe in found["pes"]], [0] * pes)
+        return found, summary
+
+    def test_virtual_time(self):
+        """Of a PE nothing but its calls takes time, and a put as long as the model says."""
+        line_ns = 100
+        found, summary = self.virtual(5, 20, "--set", f"line_latency={line_ns}ns,memory_rate=1e9")
+        self.assertEqual(found["virtual"], MODEL)
+        self.assertIn("where the virtual time of 5 PEs went", summary)
+        for pe in found["pes"]:
+            self.assertEqual(pe["ns"], pe["run_ns"])
+        at = lines()
+        for routine, line in (("shmem_putmem", "put"), ("shmem_getmem", "get"), ("shmem_long_p", "p")):
+            row = next(row for row in found["rows"] if (row["routine"], row["line"]) == (routine, at[line]))
+            for pe in row["pes"]:
+                self.assertEqual(pe["ns"], pe["calls"] * line_ns + pe["bytes"], (routine, pe))
+                self.assertEqual(pe["wait_ns"], 0)
+
+    def test_virtual_time_of_a_ring(self):
+        found, _ = self.virtual(7, 8, "--hosts", 3)
+        self.assertEqual(len(found["carried"]["links"]), 6)
+        self.assertEqual(self.virtual(4, 700)[0]["compared_every"], 2)
 
     def test_the_late_one(self):
         """A PE that sleeps before each barrier comes last to most of them, and the others wait for it about as long."""
