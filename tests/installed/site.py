@@ -7,6 +7,8 @@ import glob
 import html.parser
 import os
 import re
+import shutil
+import subprocess
 import sys
 import urllib.parse
 import xml.etree.ElementTree
@@ -96,7 +98,24 @@ class Site(installed.Case):
             self.assertEqual(xml.etree.ElementTree.parse(path).getroot().tag, "{http://www.w3.org/2000/svg}svg", path)
         for path in glob.glob(os.path.join(self.folder, "_static", "**", "*.css"), recursive=True):
             with open(path, encoding="utf-8") as file:
-                self.assertNotRegex(file.read(), r"url\(['\"]?(https?:)?//", path)
+                self.assertNotRegex(file.read(), r"url\(['\"]?([a-z]+:/)?/", path)  # nor one at the root of a server
+
+    def test_theme_is_whole(self):
+        """Scripts run as they are, from files too, and colours follow the system; where there is a browser, it shows that."""
+        static = os.path.join(self.folder, "_static")
+        for taken in self.pages()["index.html"].taken:
+            if taken.endswith(".js"):
+                with open(os.path.join(self.folder, taken), encoding="utf-8") as file:
+                    self.assertNotRegex(file.read(), r"(?m)^(import|export) ", taken)
+        with open(os.path.join(static, "styles", "furo.css"), encoding="utf-8") as file:
+            self.assertRegex(file.read(), r"prefers-color-scheme: ?dark")
+        browser = shutil.which("chromium")
+        if browser:
+            done = subprocess.run(
+                [browser, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=2000", "--dump-dom",
+                 f"--user-data-dir={self.work}/browser", f"file://{self.folder}/index.html"],
+                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False, timeout=300)
+            self.assertRegex(done.stdout, r"<html(?![^>]*no-js)[^>]*>")  # the script of the theme takes that class away
 
     def test_everything_has_a_page(self):
         pages = self.pages()
