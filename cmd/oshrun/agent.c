@@ -115,6 +115,13 @@ static void send_records(struct job *job)
         talk_say(&job->talk, TALK_RECORDS, host->index, host->front, host->layout.traces);
 }
 
+/* Whether oshrun says at the end what links and networks carried. */
+static bool is_counted(const struct job *job)
+{
+    return plan_number(job->plan, QUOIT_OPT_STATS) || plan_text(job->plan, QUOIT_OPT_STATS_JSON)[0] ||
+           plan_text(job->plan, QUOIT_OPT_PROFILE)[0];
+}
+
 static void send_profiles(struct job *job)
 {
     struct host *host = &job->hosts[job->own_host];
@@ -301,6 +308,8 @@ void agent_close(struct job *job)
 {
     output_end(&job->output);
     tree_drop(job);
+    if (is_counted(job))
+        send_records(job);
     send_profiles(job);
     talk_flush(&job->talk, FLUSH_NS);
     talk_close(&job->talk);

@@ -57,6 +57,20 @@ static size_t pass_options(const struct job *job, char **list, char *texts)
     return used;
 }
 
+/* Names what this job writes: a job that a PE starts would write it too. */
+static bool is_written(const char *entry)
+{
+    static const enum quoit_option_id ids[] = {QUOIT_OPT_OUTPUT, QUOIT_OPT_STATS_JSON, QUOIT_OPT_TRACE,
+                                               QUOIT_OPT_PROFILE};
+    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
+        const char *variable = quoit_options_table[ids[i]].variable;
+        size_t length = strlen(variable);
+        if (strncmp(entry, variable, length) == 0 && entry[length] == '=')
+            return true;
+    }
+    return false;
+}
+
 /* The program's environment: ours, its -x, and the options that the PEs read. The last slot but one is for
  * QUOIT_BOOT_FD, which differs between PEs. */
 static char **make_environment(const struct job *job, const struct plan_program *program)
@@ -86,7 +100,7 @@ static char **make_environment(const struct job *job, const struct plan_program 
             bool is_kept = strncmp(*given, SPAWN_KEPT_PREFIX, strlen(SPAWN_KEPT_PREFIX)) == 0;
             char *entry = *given + (is_kept ? strlen(SPAWN_KEPT_PREFIX) : 0);
             size_t name_bytes = strcspn(entry, "=") + 1;
-            bool is_there = strncmp(entry, QUOIT_BOOT_FD_VARIABLE "=", name_bytes) == 0;
+            bool is_there = strncmp(entry, QUOIT_BOOT_FD_VARIABLE "=", name_bytes) == 0 || is_written(entry);
             for (size_t i = 0; i < used && !is_there && list > 0; i++)
                 is_there = strncmp(made[i], entry, name_bytes) == 0;
             if (!is_there)

@@ -22,7 +22,8 @@
  *   STOP                    ->                       the PEs have ended: stop the proxy
  *   NOTE question           ->                       where your PEs are
  *   KILL question           ->                       the same, then kill them
- *                           <-     NOTES, RECORDS    that; RECORDS of PEs that were asked (enum end_question)
+ *                           <-     NOTES, RECORDS    that; RECORDS of PEs that were asked (enum end_question), and at
+ *                                                    the end, for --stats, --stats-json and --profile
  *                           <-     PROFILE pe        once it has ended: where its time went (trace/profile.h)
  *   SURVEY round            ->                       for quoit top: what your host carries, and where its PEs are
  *                           <-     SURVEYED          that (boot/summary.h)

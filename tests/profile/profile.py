@@ -158,8 +158,33 @@ class Profile(scenario.Case):
         with open(rsh, "w", encoding="utf-8") as file:
             file.write('#!/bin/sh\nshift; exec "$@"\n')
         os.chmod(rsh, 0o755)
-        found, _ = self.check(4, 10, "--host", "east:3,west:1", "--rsh", rsh, "--network", "tcp")
+        stats = os.path.join(self.folder.name, "stats.json")
+        found, _ = self.check(4, 10, "--host", "east:3,west:1", "--rsh", rsh, "--network", "tcp", "--stats-json", stats)
         self.assertEqual({pe["pe"]: pe["host"] for pe in found["pes"]}, {0: 0, 1: 0, 2: 0, 3: 1})
+        with open(stats, encoding="utf-8") as file:
+            told = json.load(file)
+        self.assertEqual(found["carried"], {name: told[name] for name in ("links", "network")})
+        across = {kind: [sum(size for pe, peer, _, size in found[kind] if pe // 3 == host != peer // 3) for host in (0, 1)]
+                  for kind in ("puts", "gets")}
+        for host, row in enumerate(found["carried"]["network"]):
+            self.assertGreaterEqual(row["put_bytes"] + row["message_bytes"], across["puts"][host], row)
+            self.assertGreaterEqual(row["get_bytes"], across["gets"][host], row)
+
+    def test_a_job_inside(self):
+        """What the environment has this job write is not for a job that a PE starts."""
+        env = {f"QUOIT_{name}": os.path.join(self.folder.name, name) for name in ("PROFILE", "TRACE", "STATS_JSON", "OUTPUT")}
+        inside = f"{scenario.OSHRUN} -n 1 {KNOWN} 3 0"
+        result = self.run_job("-x", f"QUOIT_PROFILE={self.path}", "-n", 2, "sh", "-c", f"env; {inside} && exec {KNOWN} 1 0",
+                              env=env)
+        self.assertEqual((result.status, result.err.count("all of it:")), (0, 1), result)
+        for pe in range(2):
+            with open(os.path.join(env["QUOIT_OUTPUT"], f"pe{pe}.out"), encoding="utf-8") as file:
+                said = file.read()
+            self.assertIn("PATH=", said)
+            self.assertEqual([name for name in env if f"{name}=" in said], [])
+        found = self.read()
+        self.assertEqual(found["pe_count"], 2)
+        self.check_counts(found, Model(2, 1))
 
     def virtual(self, pes, rounds, *arguments):
         """The profile of a run in virtual time, which must take as long as that, and of a second one the same bytes."""
