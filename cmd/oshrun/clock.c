@@ -101,12 +101,17 @@ uint64_t clock_step(struct job *job, uint64_t now_ns)
     return now_ns + LOOK_EVERY_NS;
 }
 
-const char *clock_text(const struct job *job, char text[32])
+uint64_t clock_ns(const struct job *job)
 {
     uint64_t ended_ns = atomic_load(&job->clock->ended_ns), ns = ended_ns ? ended_ns : atomic_load(&job->clock->now_ns);
     if (atomic_load(&job->clock->verdict) == QUOIT_VIRTUAL_STILL)
         ns = job->clock->changed_ns; /* what came after were looks in vain */
-    ns -= QUOIT_VIRTUAL_BEGIN_NS;
+    return ns - QUOIT_VIRTUAL_BEGIN_NS;
+}
+
+const char *clock_text(const struct job *job, char text[32])
+{
+    uint64_t ns = clock_ns(job);
     snprintf(text, 32, "%" PRIu64 ".%03" PRIu64 " us", ns / NS_PER_US, ns % NS_PER_US);
     return text;
 }

@@ -13,7 +13,8 @@ void clock_set_knobs(const struct plan *plan, struct quoit_port_knobs *knobs);
 bool clock_open(struct job *job);
 /* Ends the job if nothing can happen any more, or its time is over. Returns when to call again. */
 uint64_t clock_step(struct job *job, uint64_t now_ns);
-/* The virtual time so far, with its unit. */
+/* The virtual time so far, of a job that has it; and with its unit. */
+uint64_t clock_ns(const struct job *job);
 const char *clock_text(const struct job *job, char text[32]);
 /* After the job: its virtual time, and of which model. */
 void clock_print(const struct job *job);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "stats.h"
+#include "clock.h"
 #include "hosts.h"
 #include "network.h"
 
@@ -195,6 +196,8 @@ bool stats_write(const struct job *job, const char *path)
     FILE *out = fopen(path, "we");
     if (out) {
         fprintf(out, "{\"hosts\": %u, \"pes\": %u, ", job->plan->host_count, job->plan->pe_count);
+        if (job->clock)
+            fprintf(out, "\"virtual_ns\": %llu, ", (unsigned long long)clock_ns(job));
         stats_write_items(job, out);
         fprintf(out, "}\n");
     }

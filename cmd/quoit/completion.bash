@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# bash completion for quoit. Commands, options and the names behind --workload, --fault and --canary come from the program's
-# own help, so this file has no list to keep up to date.
+# bash completion for quoit. Commands, options and the names behind --workload, --fault, --canary and --model come from the
+# program itself, so this file has no list to keep up to date.
 
 # The first words of the help's indented lines, all or those below a heading.
 _quoit_words()
@@ -18,6 +18,9 @@ _quoit()
     else
         case $before in
         --workload | --fault | --canary) offered=$(_quoit_words 2 "$(sed 's/y$/ie/' <<<"${before#--}")s:") ;;
+        --model)
+            [[ ${COMP_WORDS[1]} == predict ]] && offered=$("${COMP_WORDS[0]}" model list 2>/dev/null | sed 's/ .*//')
+            ;;
         --html | --json | --compare | --trace-text | --cc) ;;
         *)
             [[ $word == -* ]] && offered=$(_quoit_words 2 "" | grep '^-')

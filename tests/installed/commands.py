@@ -99,6 +99,13 @@ class Commands(installed.Case):
                 self.assert_page("both.html")
 
     def test_predict(self):
+        """Of a program; mistakes and values: scenario.predicted."""
+        self.bring(installed.GREET)
+        self.command("oshcc", "greet.c", "-o", "greet")
+        for _ in self.prefixes():
+            self.assertIn("speed-up", self.command("quoit", "predict", "./greet", "--hosts", "1,2", "--model", "ring-gen4-x8"))
+
+    def test_predict_rings(self):
         self.skip_without_matplotlib()
         for _ in self.prefixes():
             self.quiet("quoit", "predict", "--hosts", "2,3", "--seeds", "1", "--bytes", "4K", "--html", "page.html")

@@ -67,6 +67,7 @@ class Manual(installed.Case):
         self.assertEqual(offered("sim", "--canary", "credit"), ["credit"])
         self.assertEqual(offered("figures", "22/4"), ["22/4a", "22/4b"])
         self.assertEqual(offered("info", "p"), ["paths"])
+        self.assertEqual(offered("predict", "--model", "papers"), ["papers-2022"])
         os.mkdir(os.path.join(self.work, "drawn"))
         self.assertEqual(offered("figures", "--html", "dra"), ["drawn"])
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define TASKS 200
 #define BYTES (1 << 20)
@@ -128,6 +129,10 @@ int main(int argc, char **argv)
         poll_and_store();
     else if (strcmp(kind, "compute") == 0)
         compute();
+    else if (strcmp(kind, "not-three") == 0)
+        must(n != 3, "three PEs are too many");
+    else if (strcmp(kind, "late") == 0)
+        usleep(2500000);
     while (strcmp(kind, "endless") == 0)
         shmem_long_test(&flag, SHMEM_CMP_EQ, 1);
     shmem_finalize();

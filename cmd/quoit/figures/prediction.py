@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""quoit predict: what rings of 2 to 256 hosts are worth, simulated, with the conditions under which that holds.
+"""quoit predict: what rings of 2 to 256 hosts are worth, simulated, with the conditions under which that holds; with a program:
+what that takes on machines of other sizes (program.py).
 
 Rates are of a steady state (sim/workload_predict.c). Every value is the mean over seeds with noise, and has its range.
 """
@@ -10,6 +11,7 @@ import sys
 import drawing
 import network
 import page
+import program
 from arguments import Parser
 from simulator import Book, Failed, Simulator, wire_rate
 
@@ -31,11 +33,15 @@ ASSUMED = ("memory_bus_ps_per_byte", "memory_turn_ns", "link_ps_per_byte", "link
 MEMORY_ALTERNATIVES = (("memory_bus_ps_per_byte=27", "a channel and a half"), ("memory_bus_ps_per_byte=23", "two channels"))
 
 
-def read_hosts(text, most):
+RING_OPTIONS = {"bytes": "256K", "seeds": 3, "conditions": False, "network": None, "processors": 0}  # and their defaults
+PROGRAM_OPTIONS = {"pes_per_host": 1, "set": [], "compute": "zero"}
+
+
+def read_hosts(text, least, most):
     if not re.fullmatch(r"\d{1,4}(,\d{1,4})*", text):
         raise ValueError
     hosts = [int(word) for word in text.split(",")]
-    if hosts != sorted(set(hosts)) or hosts[0] < 2 or hosts[-1] > most:
+    if hosts != sorted(set(hosts)) or hosts[0] < least or hosts[-1] > most:
         raise ValueError
     return hosts
 
@@ -48,33 +54,71 @@ def read_bytes(text):
     return size
 
 
-def parse(arguments):
-    parser = Parser("quoit predict", description=(
-        "Simulates rings with one PE a host and the cost model of quoit sim, and says where a ring stops paying. Rates are\n"
-        "of a steady state; each value is a mean over seeds with noise, beside its range."))
-    parser.add_argument("--hosts", metavar="LIST", default="2,3,4,5,6,8,12,16,32",
-                        help="rings to look at, growing, 2 to 256 hosts (2,3,4,5,6,8,12,16,32)")
-    parser.add_argument("--bytes", metavar="SIZE", default="256K",
-                        help="what a PE puts to each neighbour, or in all to others; size of the large allreduce (256K)")
-    parser.add_argument("--seeds", metavar="N", type=int, default=3, help="runs of each, with noise of their own (3)")
-    parser.add_argument("--conditions", action="store_true",
-                        help="also other sizes, slots, constants of public sources, and each assumption 10 %% up and down: "
-                             "some minutes")
-    parser.add_argument("--model", metavar="NAME=VALUE", action="append", default=[],
-                        help="a constant of the cost model; many times (quoit sim --show-model)")
-    parser.add_argument("--network", metavar="FILES",
-                        help="hosts on an ordinary network instead, up to 1024: collectives by a model that is fitted to the first "
-                             "of these results of quoit perf (see its --loggp), simulated, and as the files have them")
-    parser.add_argument("--processors", metavar="P", type=int, default=0,
-                        help="of --network: all hosts share so many, as namespaces of one machine do (each has its own)")
+def make_parser():
+    parser = Parser("quoit predict", usage="quoit predict [OPTION]... [PROGRAM [ARGUMENT]...]", description=(
+        "With PROGRAM, the path of one or a name of PATH: runs it by oshrun --virtual with each number of hosts, and prints time,\n"
+        "speed-up, where the time goes and the fullest link. Options of the program stand behind \"--\".\n"
+        "Without: simulates rings with one PE a host and the cost model of quoit sim, and says where a ring stops paying.\n"
+        "Rates are of a steady state; each value is a mean over seeds with noise, beside its range."))
+    parser.add_argument("words", metavar="PROGRAM [ARGUMENT]...", nargs="*", help="the program, and its arguments")
+    parser.add_argument("--hosts", metavar="LIST",
+                        help=f"numbers of hosts, growing: of a program 1 to {program.HOSTS_MAX} ({program.HOSTS}), of rings 2 to 256 "
+                             "(2,3,4,5,6,8,12,16,32)")
+    parser.add_argument("--model", metavar="MODEL", action="append", default=[],
+                        help="with PROGRAM the machine (quoit model list), many times to compare some; without, NAME=VALUE, a constant "
+                             "of the cost model, many times (quoit sim --show-model)")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument("--html", metavar="FILE", help="write it as a page with plots")
-    options = parser.parse_args(arguments)
-    most = 1024 if options.network else 256
+    one = parser.add_argument_group("of a program")
+    one.add_argument("--pes-per-host", metavar="N", type=int, help="PEs of each host (1)")
+    one.add_argument("--set", metavar="NAME=VALUE", action="append",
+                     help="change constants of the model, as oshrun --set; many times")
+    one.add_argument("--compute", choices=("zero", "measured"), help="what computing takes: nothing (zero), or this machine's time")
+    rings = parser.add_argument_group("of rings")
+    rings.add_argument("--bytes", metavar="SIZE",
+                       help="what a PE puts to each neighbour, or in all to others; size of the large allreduce (256K)")
+    rings.add_argument("--seeds", metavar="N", type=int, help="runs of each, with noise of their own (3)")
+    rings.add_argument("--conditions", action="store_true", default=None,
+                       help="also other sizes, slots, constants of public sources, and each assumption 10 %% up and down: "
+                            "some minutes")
+    rings.add_argument("--network", metavar="FILES",
+                       help="hosts on an ordinary network instead, up to 1024: collectives by a model that is fitted to the first "
+                            "of these results of quoit perf (see its --loggp), simulated, and as the files have them")
+    rings.add_argument("--processors", metavar="P", type=int,
+                       help="of --network: all hosts share so many, as namespaces of one machine do (each has its own)")
+    return parser
+
+
+def set_defaults(parser, options):
+    """And refuses what belongs to the other kind."""
+    refused, why = (RING_OPTIONS, "is of rings, not of a program") if options.words else (PROGRAM_OPTIONS, "needs a PROGRAM")
+    for name in refused:
+        if getattr(options, name) is not None:
+            parser.error(f"--{name.replace('_', '-')} {why}")
+    for name, value in {**RING_OPTIONS, **PROGRAM_OPTIONS}.items():
+        if getattr(options, name) is None:
+            setattr(options, name, value)
+
+
+def set_hosts(parser, options, least, most):
     try:
-        options.hosts = read_hosts(options.hosts, most)
+        options.hosts = read_hosts(options.hosts, least, most)
     except ValueError:
-        parser.error(f"{options.hosts} is not a growing list of 2 to {most} hosts, such as 2,5,16")
+        parser.error(f"{options.hosts} is not a growing list of {least} to {most} hosts, such as 2,5,16")
+
+
+def check_program(parser, options):
+    options.hosts = options.hosts or program.HOSTS
+    set_hosts(parser, options, 1, program.HOSTS_MAX)
+    if not options.model:
+        parser.error("a program needs --model MODEL, the machine that it is to run on (quoit model list)")
+    if not 1 <= options.pes_per_host <= program.PES_MAX:
+        parser.error(f"--pes-per-host is 1 to {program.PES_MAX}, not {options.pes_per_host}")
+
+
+def check_rings(parser, options):
+    options.hosts = options.hosts or "2,3,4,5,6,8,12,16,32"
+    set_hosts(parser, options, 2, 1024 if options.network else 256)
     try:
         options.bytes = read_bytes(options.bytes)
     except ValueError:
@@ -89,6 +133,15 @@ def parse(arguments):
         parser.error("--network takes its constants from the first file: no --model, no --conditions")
     if options.processors and not options.network:
         parser.error("--processors is of --network")
+
+
+def parse(arguments):
+    parser = make_parser()
+    mark = arguments.index("--") if "--" in arguments else len(arguments)
+    options = parser.parse_intermixed_args(arguments[:mark])
+    options.words += arguments[mark + 1:]
+    set_defaults(parser, options)
+    (check_program if options.words else check_rings)(parser, options)
     return options, parser
 
 
@@ -240,10 +293,28 @@ def prepare(quoit, options, parser):
     return simulator, lambda: report(options, rings, public, sensitivity)
 
 
+def main_of_program(quoit, options, parser):
+    data, problems = program.predict(quoit, options, options.words, parser)
+    if data is None:
+        sys.exit("quoit predict: no run succeeded")
+    try:
+        if options.html:
+            page.write(data, options.html)
+    except (OSError, page.Wrong) as problem:
+        sys.exit(f"quoit predict: {problem}")
+    if options.json:
+        print(json.dumps(data))
+    else:
+        program.print_table(data)
+    return 1 if problems else 0
+
+
 def main(quoit, arguments):
     options, parser = parse(arguments)
     if options.html:
         drawing.find_matplotlib()
+    if options.words:
+        return main_of_program(quoit, options, parser)
     simulator, report_now = network.prepare(quoit, options) if options.network else prepare(quoit, options, parser)
     try:
         report_now()
