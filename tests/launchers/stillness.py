@@ -21,6 +21,7 @@ from machines import HAS_NETWORK, MISBEHAVE, scenario
 from real import IN_SLURM, Slurm
 
 
+SLOW = re.compile(r"^srun: |\[Q031[78]\]$", re.M)  # a busy machine: nodes are not free yet, a host is silent, or is back
 ELSEWHERE_MAX = 4  # QUOIT_PROXY_ELSEWHERE_MAX
 
 
@@ -45,9 +46,13 @@ class Stillness:
 
     @staticmethod
     def read_lines(job, count):
-        """Of standard error, without what srun prints while the nodes of a job before are not free yet."""
+        """Of standard error, without what a busy machine adds: nodes that are not free yet, hosts that are slow."""
         lines = (line.decode() for line in job.stderr)
-        return list(itertools.islice((line for line in lines if not line.startswith("srun: ")), count))
+        return list(itertools.islice((line for line in lines if not SLOW.search(line)), count))
+
+    @staticmethod
+    def but_slow(err):
+        return "".join(line for line in err.decode().splitlines(True) if not SLOW.search(line))
 
     def test_a_lock_whose_holder_has_left(self):
         for count, leaver in self.places():
@@ -122,7 +127,7 @@ class Stillness:
                 else:
                     open(go, "w").close()
                 _, err = job.communicate(timeout=scenario.LIMIT_S)
-                self.assertEqual((job.returncode, err), (0, b""))
+                self.assertEqual((job.returncode, self.but_slow(err)), (0, ""))
 
 
 class PutMuch:
