@@ -19,7 +19,7 @@ DOCS = os.path.join(inventory.ROOT, "docs")
 # docs/messages and docs/design are below the README of their folder.
 SITE = [
     ("Begin", ["learn", "install", "python"]),
-    ("Find", ["find-a-bug", "find-the-time", "troubleshoot"]),
+    ("Find", ["find-a-bug", "debug", "find-the-time", "troubleshoot"]),
     ("Run", ["cluster", "ring", "build-a-ring", "dsm", "prediction", "virtual"]),
     ("Look up", ["@api/index", "@options", "messages/README", "profile", "trace", "perf", "performance", "report"]),
     ("Behind it", ["design/README", "papers", "sources", "wire-format", "write-a-port"]),

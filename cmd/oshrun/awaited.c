@@ -70,9 +70,10 @@ static bool is_stopped(const struct seen *seen)
     return seen->process.state == 'T' || seen->process.state == 't';
 }
 
+/* One under a debugger takes as long as its user does. */
 static bool awaits_pe(enum step step, const struct pe *pe)
 {
-    if (pe->is_ended)
+    if (pe->is_ended || plan_debugs(pe->job->plan, pe->index))
         return false;
     if (step == STEP_INIT)
         return pe->phase == PE_STARTED;

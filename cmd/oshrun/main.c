@@ -220,9 +220,9 @@ static bool open_job(struct job *job, const struct plan *plan, char **environmen
     make_config(job);
     make_links(job);
     if (job->role == ROLE_AGENT)
-        job->terminal = (struct terminal){.fd = -1};
+        job->terminal = (struct terminal){.fd = -1, .pe = plan->terminal_pe};
     else
-        terminal_open(&job->terminal, job->guard.group, plan->debugs_all ? 0 : plan->debugged_pe);
+        terminal_open(&job->terminal, job->guard.group, plan->terminal_pe);
     job->exec_errors = mmap(NULL, plan->pe_count * sizeof *job->exec_errors, PROT_READ | PROT_WRITE,
                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (!job->pes || !job->hosts || job->exec_errors == MAP_FAILED || !loop_open(&job->loop) || !open_signals(job) ||

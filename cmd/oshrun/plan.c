@@ -243,7 +243,7 @@ bool plan_has_bridges(const struct plan *plan)
 /* What cannot be over several machines, and `why` there are some. */
 static int check_beside_machines(const struct plan *plan, const char *why)
 {
-    static const enum quoit_option_id others[] = {QUOIT_OPT_HOSTS, QUOIT_OPT_ON, QUOIT_OPT_TRACE, QUOIT_OPT_DEBUGGER};
+    static const enum quoit_option_id others[] = {QUOIT_OPT_HOSTS, QUOIT_OPT_ON, QUOIT_OPT_TRACE};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (is_given(plan, others[i]) && plan_text(plan, others[i])[0])
             return bad_usage("--%s is for the hosts of one machine, and %s", quoit_options_table[others[i]].name, why);
@@ -499,21 +499,50 @@ static int count_pes(struct plan *plan)
     return PLAN_GO_ON;
 }
 
-/* "gdb --args", "3:gdb --args", "all:xterm -e gdb --args" */
+/* Adds "3", or "5-7" from `word`, to the PEs under the debugger. */
+static int add_debugged(struct plan *plan, char *word)
+{
+    char *dash = strchr(word, '-');
+    uint64_t first, last;
+    if (dash)
+        *dash = '\0';
+    if (!quoit_parse_uint(word, &first) || !quoit_parse_uint(dash ? dash + 1 : word, &last) || first > last)
+        return bad_usage("--debugger %s: PEs as in 0,2,5-7 or all before \":\"", plan_text(plan, QUOIT_OPT_DEBUGGER));
+    if (last >= plan->pe_count)
+        return bad_usage("--debugger %s: there is no PE %llu in the job (0..%u)", plan_text(plan, QUOIT_OPT_DEBUGGER),
+                         (unsigned long long)last, plan->pe_count - 1);
+    for (uint64_t pe = first; pe <= last; pe++) {
+        plan->debugged_count += !plan->debugs[pe];
+        plan->debugs[pe] = true;
+    }
+    return PLAN_GO_ON;
+}
+
+/* "gdb --args", "3:gdb --args", "0,2,5-7:COMMAND", "all:COMMAND". A command that has a colon itself does not begin as a
+ * list of PEs does. */
 static int read_debugger(struct plan *plan)
 {
     const char *text = plan_text(plan, QUOIT_OPT_DEBUGGER), *colon = strchr(text, ':');
-    char who[16];
-    uint64_t pe = 0;
-    size_t length = colon ? (size_t)(colon - text) : 0;
-    snprintf(who, sizeof who, "%.*s", (int)length, text);
-    plan->debugs_all = strcmp(who, "all") == 0;
-    bool is_number = length < sizeof who && quoit_parse_uint(who, &pe);
-    if (is_number && pe >= plan->pe_count)
-        return bad_usage("--debugger %s: there is no PE %s in the job (0..%u)", text, who, plan->pe_count - 1);
-    plan->debugger = is_number || plan->debugs_all ? colon + 1 : text;
-    plan->debugged_pe = (uint32_t)pe;
-    return PLAN_GO_ON;
+    bool is_all = strncmp(text, "all:", 4) == 0;
+    bool has_list = colon && (is_all || strspn(text, "0123456789,-") > 0);
+    char every[32];
+    int status = PLAN_GO_ON;
+    if (!text[0])
+        return PLAN_GO_ON;
+    plan->debugger = has_list ? colon + 1 : text;
+    plan->debugs = must(calloc(plan->pe_count, sizeof *plan->debugs));
+    if (plan->debugger[strspn(plan->debugger, " ")] == '\0')
+        return bad_usage("--debugger \"%s\": a command is missing, such as gdb --args", text);
+    snprintf(every, sizeof every, "0-%u", plan->pe_count - 1);
+    char *list = must(is_all ? strdup(every) : has_list ? strndup(text, (size_t)(colon - text)) : strdup("0"));
+    char *rest = list, *word;
+    while (status == PLAN_GO_ON && (word = strsep(&rest, ",")))
+        status = add_debugged(plan, word);
+    for (uint32_t pe = 0; pe < plan->pe_count && plan->debugged_count == 1; pe++)
+        if (plan->debugs[pe])
+            plan->terminal_pe = pe;
+    free(list);
+    return status;
 }
 
 static void tell_unknown(void *arg, const char *text)

@@ -27,8 +27,9 @@ struct plan {
     struct fault *faults; /* [fault_count] */
     uint32_t fault_count;
     const char *debugger; /* the command of --debugger; "": none */
-    bool debugs_all;      /* for every PE, each in a terminal that the command opens; */
-    uint32_t debugged_pe; /* else for this one, in oshrun's terminal */
+    bool *debugs;         /* [pe_count]: whether the PE runs under it; NULL without */
+    uint32_t debugged_count;
+    uint32_t terminal_pe; /* that may have oshrun's terminal: 0, or the only one that is debugged */
     uint32_t pe_count;
     uint32_t host_count;
     uint64_t ring_starts;     /* of --rings, as in the job config */
@@ -67,6 +68,11 @@ const struct plan_program *plan_program_of(const struct plan *plan, uint32_t pe)
 /* --dry-run: prints a line per PE. */
 void plan_print(const struct plan *plan);
 
+/* Whether the PE runs under the command of --debugger. */
+static inline bool plan_debugs(const struct plan *plan, uint32_t pe)
+{
+    return plan->debugs && plan->debugs[pe];
+}
 static inline uint64_t plan_number(const struct plan *plan, enum quoit_option_id id)
 {
     return plan->options.values[id].number;

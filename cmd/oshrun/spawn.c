@@ -71,14 +71,21 @@ static bool is_written(const char *entry)
     return false;
 }
 
-/* The program's environment: ours, its -x, and the options that the PEs read. The last slot but one is for
- * QUOIT_BOOT_FD, which differs between PEs. */
+/* What differs between PEs has slots of its own after the others. */
+static bool is_of_one_pe(const char *entry)
+{
+    return strncmp(entry, QUOIT_BOOT_FD_VARIABLE "=", sizeof QUOIT_BOOT_FD_VARIABLE) == 0 ||
+           strncmp(entry, QUOIT_PE_VARIABLE "=", sizeof QUOIT_PE_VARIABLE) == 0;
+}
+
+/* The program's environment: ours, its -x, and the options that the PEs read. The last slots but one are for
+ * is_of_one_pe(). */
 static char **make_environment(const struct job *job, const struct plan_program *program)
 {
     size_t count = 0, used = 0;
     while (job->environment[count])
         count++;
-    count += program->export_count + QUOIT_OPT_COUNT + 5;
+    count += program->export_count + QUOIT_OPT_COUNT + 6;
     size_t text_bytes = pass_options(job, NULL, NULL); /* the texts follow the list */
     char **made = calloc(1, count * sizeof *made + text_bytes + SOCKET_BYTES + CLOCK_BYTES);
     char *own[QUOIT_OPT_COUNT + 3] = {NULL};
@@ -100,7 +107,7 @@ static char **make_environment(const struct job *job, const struct plan_program 
             bool is_kept = strncmp(*given, SPAWN_KEPT_PREFIX, strlen(SPAWN_KEPT_PREFIX)) == 0;
             char *entry = *given + (is_kept ? strlen(SPAWN_KEPT_PREFIX) : 0);
             size_t name_bytes = strcspn(entry, "=") + 1;
-            bool is_there = strncmp(entry, QUOIT_BOOT_FD_VARIABLE "=", name_bytes) == 0 || is_written(entry);
+            bool is_there = is_of_one_pe(entry) || is_written(entry);
             for (size_t i = 0; i < used && !is_there && list > 0; i++)
                 is_there = strncmp(made[i], entry, name_bytes) == 0;
             if (!is_there)
@@ -141,7 +148,7 @@ void spawn_restore(const struct job *job)
 static int become_program(const struct job *job, const struct pe *pe, const struct plan_program *program,
                           char **environment, const struct ends *ends, pid_t parent)
 {
-    char boot_fd[48];
+    char boot_fd[48], number[32];
     uint32_t first = job->role == ROLE_ALONE ? 0 : quoit_job_config_first_pe(&job->config, pe->host);
     int core = plan_core_of(job->plan, pe->index - first);
     setpgid(0, 0);
@@ -171,24 +178,20 @@ static int become_program(const struct job *job, const struct pe *pe, const stru
     }
     spawn_restore(job);
     snprintf(boot_fd, sizeof boot_fd, "%s=%d", QUOIT_BOOT_FD_VARIABLE, ends->socket);
+    snprintf(number, sizeof number, "%s=%u", QUOIT_PE_VARIABLE, pe->index);
     size_t last = 0;
     while (environment[last])
         last++;
     environment[last] = boot_fd;
+    environment[last + 1] = number;
     execve(program->path, program->argv, environment);
     return errno;
 }
 
-/* Whether the PE runs under the command of --debugger. */
-static bool is_debugged(const struct job *job, const struct pe *pe)
-{
-    return job->plan->debugger[0] && (job->plan->debugs_all || job->plan->debugged_pe == pe->index);
-}
-
-/* Whether that command gets oshrun's own terminal. */
+/* Whether the PE runs under the command of --debugger, which gets oshrun's own terminal. */
 static bool has_debugger_here(const struct job *job, const struct pe *pe)
 {
-    return is_debugged(job, pe) && !job->plan->debugs_all;
+    return job->role == ROLE_ALONE && job->plan->debugged_count == 1 && plan_debugs(job->plan, pe->index);
 }
 
 /* The program after the words of --debugger, which a shell parses. */
@@ -308,7 +311,7 @@ static bool spawn_pe(struct job *job, struct pe *pe, const struct plan_program *
                      int input_fd)
 {
     struct plan_program debugged;
-    if (!is_debugged(job, pe))
+    if (!plan_debugs(job->plan, pe->index))
         return spawn_process(job, pe, program, environment, input_fd);
     if (!put_under_debugger(job, program, &debugged))
         return false;

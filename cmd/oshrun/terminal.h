@@ -2,9 +2,9 @@
 /* terminal.h - the controlling terminal, which at most one PE may use at a time.
  *
  * Keys that send signals reach the foreground process group: oshrun's own, until the PE that may have the terminal (PE
- * 0, or the one under --debugger) reads from it or changes it. The kernel stops that PE; oshrun makes its group the
- * foreground and continues it. From then on Ctrl-C and Ctrl-Z go to that PE, as in a shell, until it ends. The other
- * PEs have no controlling terminal: they cannot open /dev/tty, so the terminal stops none of them.
+ * 0, or the only one under --debugger) reads from it or changes it. The kernel stops that PE; oshrun makes its group
+ * the foreground and continues it. From then on Ctrl-C and Ctrl-Z go to that PE, as in a shell, until it ends. The
+ * other PEs have no controlling terminal: they cannot open /dev/tty, so the terminal stops none of them.
  */
 #ifndef OSHRUN_TERMINAL_H
 #define OSHRUN_TERMINAL_H

@@ -474,8 +474,9 @@ static bool is_heap_size_of_others(const char *name)
 void quoit_options_unknown(char *const *environment, void (*found)(void *arg, const char *text), void *arg)
 {
     /* Variables that the launcher sets for its PEs are known too. */
-    static const char *const inner[] = {"QUOIT_BOOT_FD",           "QUOIT_BOOT_SOCKET", "QUOIT_OF_PES_LD_AUDIT",
-                                        "QUOIT_OF_PES_LD_PRELOAD", "QUOIT_JOINED",      NULL};
+    static const char *const inner[] = {
+        "QUOIT_BOOT_FD",           "QUOIT_BOOT_SOCKET", "QUOIT_PE", "QUOIT_OF_PES_LD_AUDIT",
+        "QUOIT_OF_PES_LD_PRELOAD", "QUOIT_JOINED",      NULL};
     const char *heap_size = quoit_options_table[QUOIT_OPT_SYMMETRIC_SIZE].variable;
     bool has_heap_size = environment_get(environment, heap_size) != NULL;
     for (; *environment; environment++) {

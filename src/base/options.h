@@ -103,11 +103,14 @@ enum quoit_option_type {
     X(BIND_TO, "bind-to", "QUOIT_BIND_TO", STRING, "none", "core|none", 0, 0, LAUNCH, LAUNCHER,                        \
       "bind each PE to one core, or to none",                                                                          \
       "PE i gets core i of those that oshrun may use, starting over when there are more PEs than cores.")              \
-    X(DEBUGGER, "debugger", "QUOIT_DEBUGGER", STRING, "", "[PE:]COMMAND", 0, 0, LAUNCH, LAUNCHER,                      \
-      "run PE 0 (or that PE) under a debugger that has the terminal: \"gdb --args\"",                                  \
-      "A shell parses the command; program and arguments are appended. The other PEs run as usual, and wait where "    \
-      "they need that PE. all:COMMAND runs every PE this way; the command must then open a terminal, such as "         \
-      "\"all:xterm -e gdb --args\". Without a debugger PE 0 gets the terminal when it first touches it.")              \
+    X(DEBUGGER, "debugger", "QUOIT_DEBUGGER", STRING, "", "[PES:]COMMAND", 0, 0, LAUNCH, LAUNCHER,                     \
+      "run PE 0, or those of a list, under a debugger: \"gdb --args\", \"0,2,5-7:...\"",                               \
+      "A shell parses the command; program and arguments are appended, and QUOIT_PE is the number of the PE. PES is "  \
+      "all, or numbers and ranges. The other PEs run as usual, and wait where they need these. One PE alone has the "  \
+      "terminal; of several each must open one, as in \"all:xterm -e gdb --args\", or need none, as in "               \
+      "\"all:gdbserver "                                                                                               \
+      "localhost:$((2000 + QUOIT_PE)) --\". With --host none has the terminal. Without a debugger PE 0 gets the "      \
+      "terminal when it first touches it.")                                                                            \
     X(LAUNCHER, NULL, "QUOIT_LAUNCHER", STRING, "auto", "auto|none|pmi|pmi2|pmix", 0, 0, LAUNCH, PE,                   \
       "launcher other than oshrun that a program asks for its place in the job",                                       \
       "auto: PMI if PMI_FD or PMI_PORT is there, otherwise PMIx if PMIX_NAMESPACE is. none: every process is a job "   \

@@ -54,6 +54,7 @@
 
 #define QUOIT_BOOT_FD_VARIABLE     "QUOIT_BOOT_FD"
 #define QUOIT_BOOT_SOCKET_VARIABLE "QUOIT_BOOT_SOCKET"
+#define QUOIT_PE_VARIABLE          "QUOIT_PE"     /* the number of the PE, for what stands between */
 #define QUOIT_BOOT_SOCKET_NAME     "quoit-job-%d" /* of the process of oshrun, or its agent, that runs the job */
 #define QUOIT_BOOT_JOB_PROCESS     "quoit-job"    /* the name of that process */
 #define QUOIT_BOOT_MAGIC           0x51554f49u

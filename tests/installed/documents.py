@@ -9,6 +9,7 @@ each option must exist. Lesson has docs/learn.md alone, which compiles most."""
 import glob
 import os
 import re
+import shutil
 import subprocess
 import unittest
 
@@ -27,7 +28,9 @@ NOT_TYPED = {
     ("README.md", "oshrun --host alpha,beta -n 8 ./hello"): MACHINES,
     ("README.md", "quoit top"): "ends at a key, on a terminal; installed.commands has it with --once",
     ("README.md", 'oshrun -n 4 --debugger "gdb --args" ./hello'): "waits for the user's commands to gdb",
-    ("docs/find-a-bug.md", 'oshrun -n 4 --debugger "gdb --args" ./a.out'): "waits for the user's commands to gdb",
+    ("docs/debug.md", 'oshrun -n 4 --debugger "gdb --args" ./a.out'): "waits for the user's commands to gdb",
+    ("docs/debug.md", "oshrun -n 4 --debugger 'all:gdbserver --once localhost:$((2000 + QUOIT_PE))' ./a.out"): "waits for gdb",
+    ("docs/debug.md", "gdb -ex 'target remote localhost:2001' ./a.out"): "waits for the user's commands to gdb",
     ("docs/find-the-time.md", "quoit top"): "ends at a key, on a terminal; installed.commands has it with --once",
     ("docs/build-a-ring.md", "lspci | grep -iE 'non-transparent|bridge: .*(ntb|148b)'"): HARDWARE,
     ("docs/build-a-ring.md", "sudo modprobe ntb_hw_amd"): HARDWARE,
@@ -62,6 +65,8 @@ NOT_TYPED.update({("docs/install.md", command): "tests/package makes these packa
     "spack repo create quoit-repo && cp -r build/package/recipes/spack/quoit quoit-repo/packages/",
     "spack repo add quoit-repo && spack install quoit", "scripts/build release",
     "cmake --install build/release --prefix $HOME/quoit")})
+if not shutil.which("gdb"):
+    NOT_TYPED["docs/debug.md", """oshrun -n 2 --tag --debugger "all:gdb -batch -ex 'break shmem_finalize' -ex run -ex bt -ex continue --args" ./a.out"""] = "no gdb"
 # Those that end with another status than 0, and mean it.
 STATUS = {
     ("docs/ring.md", "quoit ring doctor --ring lab"): 1,  # after a cut: there is something wrong

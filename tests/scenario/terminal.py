@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Aim: programs that use the terminal run under oshrun as under a shell: PE 0 reads it, changes its modes, receives
-Ctrl-C and Ctrl-Z; the others run without it and are not stopped; a debugger has the whole terminal. Method: oshrun as
-the leader of a session on a pseudo terminal, keys written to the other end, and the text that appears there."""
+Ctrl-C and Ctrl-Z; the others run without it and are not stopped. Method: oshrun as the
+leader of a session on a pseudo terminal, keys written to the other end, and the text that appears there."""
 import os
 import pty
 import select
-import shlex
 import signal
 import sys
 import time
-import unittest
 
 import scenario
 
@@ -135,38 +133,6 @@ class Keys(Terminal):
         """A PE that dies with the terminal in raw mode leaves it restored."""
         self.open("-n", 1, "sh", "-c", "stty raw -echo </dev/tty; kill -9 $$")
         self.assertEqual(self.status(), 137)
-
-    def test_debugger(self):
-        """The debugged PE has the whole terminal; the others run as usual."""
-        tool = "sh -c '[ -t 0 ] && [ -t 1 ] && [ -t 2 ] && echo whole $2; " + READ + "; exec \"$@\"' tool"
-        self.open("-n", 2, "--debugger", tool, "sh", "-c", "echo $1 ran", "sh", "program")
-        self.expect("whole")
-        self.type("go\n")
-        self.expect("got go")
-        self.expect("program ran")
-        self.assertEqual(self.status(), 0)
-        self.seen = b""
-        self.open("-n", 3, "--debugger", "2:" + tool, "sh", "-c", "echo $1 ran", "sh", "program")
-        self.expect("whole")
-        self.type("go\n")
-        self.expect("got go")
-        self.assertEqual(self.status(), 0)
-
-    def test_debugger_for_all_and_for_none(self):
-        result = self.run_job("-n", 3, "--debugger", "all:sh -c 'echo under; exec \"$@\"' tool", "echo", "x")
-        self.assertEqual((result.status, sorted(result.out.split())), (0, ["under"] * 3 + ["x"] * 3), result)
-        result = self.run_job("-n", 3, "--debugger", "3:gdb", "true")
-        self.assertEqual((result.status, len(result.err.splitlines())), (2, 1), result)
-        self.assertIn("no PE 3", result.err)
-
-    @unittest.skipUnless(os.path.exists("/usr/bin/gdb"), "no gdb")
-    def test_gdb(self):
-        self.open("-n", 2, "--debugger", "gdb -q -nx -iex 'set style enabled off' --args", scenario.program("scenario_misbehave"), 5, "nothing")
-        self.expect("(gdb)")
-        self.type("break shmem_finalize\nrun\nbt\n")
-        self.expect("main (")
-        self.type("continue\nquit\ny\n")
-        self.status()
 
 
 if __name__ == "__main__":
