@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* veth.h - the Ethernet device of a host: carries frames between a TAP device and the ring. LINK (SIGCOMM 2018) has the
- * same three layers: the port, the queues (queue.h), the virtual Ethernet (here).
+/* veth.h - the Ethernet device of a host: carries frames between a TAP device and the ring. LINK (docs/papers.md) has
+ * the same three layers: the port, the queues (queue.h), the virtual Ethernet (here).
  *
  * A client of the ring service (link/service.h) with two threads per channel. The transmitter reads the device, selects
  * the route (topology.h) and writes the frame into a slot of the neighbour. While the slots are full it does not read,
