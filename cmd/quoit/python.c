@@ -13,10 +13,12 @@
 static int run(const char *program, int argc, char **argv)
 {
     char quoit[PATH_MAX], programs[PATH_MAX];
-    bool runs_examples = argc > 1 && strcmp(argv[0], "figures") == 0 && strcmp(argv[1], "dsm") == 0;
+    const char *kind = argc > 1 && strcmp(argv[0], "figures") == 0 ? argv[1] : "";
+    bool is_needed = strcmp(kind, "dsm") == 0, runs_examples = is_needed || strcmp(kind, "summary") == 0;
     char **words = calloc((size_t)argc + 4, sizeof *words);
-    if (!words || !prefix_find("bin/quoit", quoit) || (runs_examples && !prefix_find(FIGURES_PROGRAMS, programs)))
+    if (!words || !prefix_find("bin/quoit", quoit) || (is_needed && !prefix_find(FIGURES_PROGRAMS, programs)))
         return 1;
+    runs_examples = runs_examples && prefix_has(FIGURES_PROGRAMS, programs);
     int count = 0;
     words[count++] = argv[0];
     words[count++] = quoit;

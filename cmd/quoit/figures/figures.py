@@ -5,6 +5,7 @@ Each relation has a value for two sets of constants and two ways of sending: pub
 (chosen by relations of the same papers); chosen and plain; and one for fitted with one pair alone (ring.py). NOT REACHED is
 printed where it is so.
 """
+import importlib
 import json
 import math
 import os
@@ -15,8 +16,10 @@ import page
 import papers
 import ring
 from arguments import Parser
+from relations import NOT_REACHED, REACHED, cited, counts, reached_text, value_cell, verdict_cell
 from simulator import Book, Failed, Simulator, wire_rate
 
+KINDS = ("summary", "hybrid", "dsm", "link")
 COLUMNS = (("fitted", ring.CHOSEN), ("public", ring.CHOSEN), ("fitted", ring.PLAIN), ("public", ring.PLAIN),
            ("fitted", ring.ALONE))
 
@@ -27,7 +30,8 @@ def parse(arguments):
         "Makes the figures of the two ring papers from the simulator, and prints every relation that the papers state\n"
         "beside what the model gives, or NOT REACHED: with constants fitted to the papers and with those of public\n"
         "sources alone, with the order of sends that was chosen and with the plain one, and with one pair of hosts alone."),
-        epilog=f"figures:\n{titles}\n  hybrid those of HYBRID, measured on this machine (quoit figures hybrid --help)\n"
+        epilog=f"figures:\n{titles}\n  summary one count over all five papers (quoit figures summary --help)\n"
+               "  hybrid those of HYBRID, measured on this machine (quoit figures hybrid --help)\n"
                "  dsm    those of DSM, measured on this machine (quoit figures dsm --help)\n"
                "  link   that of LINK, simulated and measured (quoit figures link --help)")
     parser.add_argument("names", nargs="*", metavar="NAME", help="a figure; none: all")
@@ -80,28 +84,18 @@ def tilt(constant, share):
     return max(round(constant["value"] * share), 0)
 
 
-def reached(relations):
-    return sum(one.is_reached for one in relations)
-
-
-def range_text(one):
-    if math.isinf(one.high):
-        return f"at least {one.low:.4g}"
-    return f"at most {one.high:.4g}" if math.isinf(one.low) else f"{one.low:.4g} to {one.high:.4g}"
-
-
 def print_table(work):
     print(f"{'':<6} {'relation':<92} {'stated':>16}" + "".join(f" {name:>9}" for name, _ in COLUMNS))
     print(f"{'':<6} {'':<92} {'':>16}" + "".join(f" {workload.name:>9}" for _, workload in COLUMNS))
     for row in zip(*work.relations):
         first = row[0]
         values = "".join(f" {one.value:>8.4g}{' ' if one.is_reached else '!'}" for one in row)
-        print(f"{first.figure:<6} {first.what[:92]:<92} {range_text(first):>16}{values} {first.unit:<7}"
-              f"{'' if first.is_reached else 'NOT REACHED'}")
-    print("\n! is not reached. Reached:")
+        print(f"{first.figure:<6} {first.what[:92]:<92} {first.stated():>16}{values} {first.unit:<7}"
+              f"{'' if first.verdict == 'reached' else first.verdict_text}")
+    print("\n! is not as stated. Reached, of those that count:")
     for (name, workload), relations in zip(COLUMNS, work.relations):
-        print(f"  {name} constants, {workload.name} workload: {reached(relations)} of {len(relations)}")
-    print(f"  fitted constants, {work.right.workload.name}: {reached(work.right_relations)} of {len(work.right_relations)}")
+        print(f"  {name} constants, {workload.name} workload: {reached_text(relations)}")
+    print(f"  fitted constants, {work.right.workload.name}: {reached_text(work.right_relations)}")
 
 
 def as_json(work):
@@ -109,7 +103,7 @@ def as_json(work):
     for row in zip(*work.relations):
         one = row[0]
         out.append({"figure": one.figure, "relation": one.what, "quote": one.quote, "reading": one.reading, "unit": one.unit,
-                    "low": finite(one.low), "high": finite(one.high), "values": [
+                    "low": finite(one.low), "high": finite(one.high), "uncounted": one.uncounted, "values": [
                         {"constants": name, "workload": workload.name, "value": each.value, "reached": each.is_reached}
                         for (name, workload), each in zip(COLUMNS, row)]})
     return out
@@ -121,35 +115,29 @@ def finite(number):
 
 # The page
 
-def cell(one):
-    return {"value": one.value, "unit": "" if one.unit == "ratio" else one.unit, "mark": "good" if one.is_reached else "bad"}
-
-
 def summary(work, quotes):
     rows = []
     for row in zip(*work.relations):
         one = row[0]
-        where, sentence = quotes[one.quote]
-        rows.append([one.figure, f"{where}: \u201c{sentence}\u201d", one.what, one.reading, range_text(one), one.unit,
-                     *map(cell, row), {"value": "reached" if one.is_reached else "NOT REACHED",
-                                       "mark": "good" if one.is_reached else "bad"}])
+        rows.append([one.figure, cited(one, quotes), one.what, one.reading, one.stated(), one.unit, *map(value_cell, row),
+                     verdict_cell(one)])
     columns = ["", "the paper's sentence", "what is tested", "our reading of it", "stated", "unit"]
     return {"kind": "table", "columns": columns + [f"{name}, {workload.name}" for name, workload in COLUMNS] +
             ["fitted, chosen"], "rows": rows}
 
 
-def counts(work):
-    rows = [[f"{name} constants", workload.name, workload.text, f"{reached(relations)} of {len(relations)}"]
+def counts_table(work):
+    rows = [[f"{name} constants", workload.name, workload.text, reached_text(relations)]
             for (name, workload), relations in zip(COLUMNS, work.relations)]
     rows.append(["fitted constants", work.right.workload.name, work.right.workload.text,
-                 f"{reached(work.right_relations)} of {len(work.right_relations)}"])
+                 reached_text(work.right_relations)])
     return {"kind": "table", "title": "How many relations are reached", "columns": ["constants", "sends", "", "reached"],
             "rows": rows}
 
 
 def not_reached(work):
-    names = [f"{one.figure}: {one.what} ({one.value:.4g} {one.unit}, stated {range_text(one)})"
-             for one in work.relations[0] if not one.is_reached]
+    names = [f"{one.figure}: {one.what} ({one.value:.4g} {one.unit}, stated {one.stated()})"
+             for one in work.relations[0] if one.verdict == NOT_REACHED]
     return ["NOT REACHED with fitted constants and the chosen workload:", *names] if names else \
         ["With fitted constants and the chosen workload all are reached."]
 
@@ -161,9 +149,9 @@ def sensitivity(work):
         changed = sorted({one.figure + " " + one.what for tilted in (down, up)
                           for one, was in zip(tilted, base) if one.is_reached != was})
         constant = work.model[name]
-        rows.append([name, constant["value"], constant["fit"], reached(down), reached(up), "; ".join(changed) or "nothing"])
-    return {"kind": "table", "title": f"Each fitted constant 10 % down and up, few sizes: of {len(base)} relations "
-                                      f"{sum(base)} are reached as it stands",
+        rows.append([name, constant["value"], constant["fit"], counts(down)[REACHED], counts(up)[REACHED], "; ".join(changed) or "nothing"])
+    return {"kind": "table", "title": f"Each fitted constant 10 % down and up, few sizes: "
+                                      f"{reached_text(work.quick_relations)} are reached as it stands",
             "columns": ["constant", "value", "chosen by", "reached, -10 %", "reached, +10 %", "relations that change"],
             "rows": rows}
 
@@ -196,7 +184,7 @@ def report(work, quotes):
     chosen, kept = (", ".join(name for name, is_chosen in fits.items() if is_chosen == wanted) for wanted in (True, False))
     sections = [{"title": f"{name}: {ring.TITLES[name]}", "items": plots} for name, plots in work.plots.items()]
     sections.append({"title": "What the papers state, and what the model gives", "items": [
-        counts(work), {"kind": "text", "text": not_reached(work)}, summary(work, quotes), {"kind": "text", "text": UNCOUNTED}]})
+        counts_table(work), {"kind": "text", "text": not_reached(work)}, summary(work, quotes), {"kind": "text", "text": UNCOUNTED}]})
     if work.is_whole:
         sections.append({"title": "Our protocol beside the papers', like for like", "items": [
             {"kind": "text", "text": [
@@ -219,15 +207,8 @@ def report(work, quotes):
 
 
 def main(quoit, arguments):
-    if arguments[:1] == ["dsm"]:
-        import dsm
-        return dsm.main(quoit, arguments[1:])
-    if arguments[:1] == ["link"]:
-        import link
-        return link.main(quoit, arguments[1:])
-    if arguments[:1] == ["hybrid"]:
-        import hybrid
-        return hybrid.main(quoit, arguments[1:])
+    if arguments and arguments[0] in KINDS:
+        return importlib.import_module(arguments[0]).main(quoit, arguments[1:])
     options, parser = parse(arguments)
     drawing.find_matplotlib()
     simulator = Simulator(quoit)

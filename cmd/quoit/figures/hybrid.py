@@ -4,6 +4,7 @@ on this machine by quoit perf: latency of shmem_putmem by the way that it takes,
 message rate of pairs; barrier, collectives and BFS. Each beside the limit of the machine, and the paper's improvements beside
 those over a baseline that is run here: another OpenSHMEM library, through network loopback and through the kernel's copy.
 """
+import math
 import os
 import re
 import shutil
@@ -18,6 +19,7 @@ import papers
 import perf
 import units
 from arguments import Parser, oshrun_of
+from relations import MARKS, Relation, cited, reached_text, verdict_cell
 
 PE_COUNTS = (2, 4, 8, 16)
 MEETINGS = ("broadcast", "collect", "reduce")
@@ -31,6 +33,7 @@ PATH_SIZES = "64,1K,16K,64K,256K,1M,4M"
 NETWORK_WAY, RING_WAY = "through a network", "through a ring of two hosts"
 BASELINE_TIMEOUT_S, BASELINE_TIMEOUT_QUICK_S = 45, 20
 OWN_TIMEOUT_S = 60  # of one run of ours
+SCALE = 16  # of the BFS
 BFS_SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "examples", "graph500")
 CMA_ALONE = "our puts by CMA alone"
 RING_ALONE = "our own through a ring of two hosts"  # for the paper's UCR, which uses its network within a host too
@@ -181,28 +184,29 @@ def measure_baseline(quoit, folder, seconds, cc, launch, timeout):
     return {"rows": [row for result in results for row in result["rows"]], "problems": problems}
 
 
-# figure, key of papers.json, what, reported improvement in percent (None: similar), what it is over, test, buffers, bytes
+# figure, key of papers.json, what, PEs there, reported improvement in percent (None: similar), what it is over, test, buffers,
+# bytes
 IMPROVEMENTS = (
-    ("8", "hybrid small", "put, heap, 4 B", None, "put", "put-quiet", "heap", 4),
-    ("8", "hybrid heap", "put, heap, 4 MiB", 49, "put", "put-quiet", "heap", 4 << 20),
-    ("9", "hybrid global", "put, global, 4 B", 70, "put", "put-quiet", "global", 4),
-    ("9", "hybrid global", "put, global, 4 MiB", 80, "put", "put-quiet", "global", 4 << 20),
-    ("10", "hybrid barrier one host", "barrier of one host (16 PEs there)", 54, "gasnet", "barrier", None, 0),
-    ("10", "hybrid barrier", "barrier (64 PEs on 4 hosts there)", 64, "gasnet", "barrier", None, 0),
-    ("11", "hybrid barrier", "barrier (96 PEs on 4 hosts there)", 68, "gasnet", "barrier", None, 0),
-    ("11", "hybrid barrier amd", "barrier of one host (24 PEs there)", 56, "gasnet", "barrier", None, 0),
-    ("10", "hybrid collectives", "broadcast, 256 B", 58, "gasnet", "broadcast", None, 256),
-    ("10", "hybrid collectives", "collect, 256 B", 58, "gasnet", "collect", None, 256),
-    ("10", "hybrid collectives", "reduce, 256 B", 76, "gasnet", "reduce", None, 256),
-    ("11", "hybrid collectives amd", "broadcast, 256 B", 60, "gasnet", "broadcast", None, 256),
-    ("11", "hybrid collectives amd", "collect, 256 B", 34, "gasnet", "collect", None, 256),
-    ("11", "hybrid collectives amd", "reduce, 256 B", 80, "gasnet", "reduce", None, 256),
-    ("10", "hybrid barrier ucr", "barrier (64 PEs on 4 hosts there)", 45, "ucr", "barrier", None, 0),
-    ("10", "hybrid collectives ucr", "collect, 256 B", 50, "ucr", "collect", None, 256),
-    ("10", "hybrid collectives ucr", "reduce, 256 B", 15, "ucr", "reduce", None, 256),
-    ("11", "hybrid collectives amd ucr", "broadcast, 256 B", 13, "ucr", "broadcast", None, 256),
-    ("11", "hybrid collectives amd ucr", "collect, 256 B", 21, "ucr", "collect", None, 256),
-    ("11", "hybrid collectives amd ucr", "reduce, 256 B", 19, "ucr", "reduce", None, 256),
+    ("8", "hybrid small", "put, heap, 4 B", 2, None, "put", "put-quiet", "heap", 4),
+    ("8", "hybrid heap", "put, heap, 4 MiB", 2, 49, "put", "put-quiet", "heap", 4 << 20),
+    ("9", "hybrid global", "put, global, 4 B", 2, 70, "put", "put-quiet", "global", 4),
+    ("9", "hybrid global", "put, global, 4 MiB", 2, 80, "put", "put-quiet", "global", 4 << 20),
+    ("10", "hybrid barrier one host", "barrier of one host", 16, 54, "gasnet", "barrier", None, 0),
+    ("10", "hybrid barrier", "barrier, on 4 hosts", 64, 64, "gasnet", "barrier", None, 0),
+    ("11", "hybrid barrier", "barrier, on 4 hosts", 96, 68, "gasnet", "barrier", None, 0),
+    ("11", "hybrid barrier amd", "barrier of one host", 24, 56, "gasnet", "barrier", None, 0),
+    ("10", "hybrid collectives", "broadcast, 256 B", 64, 58, "gasnet", "broadcast", None, 256),
+    ("10", "hybrid collectives", "collect, 256 B", 64, 58, "gasnet", "collect", None, 256),
+    ("10", "hybrid collectives", "reduce, 256 B", 64, 76, "gasnet", "reduce", None, 256),
+    ("11", "hybrid collectives amd", "broadcast, 256 B", 96, 60, "gasnet", "broadcast", None, 256),
+    ("11", "hybrid collectives amd", "collect, 256 B", 96, 34, "gasnet", "collect", None, 256),
+    ("11", "hybrid collectives amd", "reduce, 256 B", 96, 80, "gasnet", "reduce", None, 256),
+    ("10", "hybrid barrier ucr", "barrier, on 4 hosts", 64, 45, "ucr", "barrier", None, 0),
+    ("10", "hybrid collectives ucr", "collect, 256 B", 64, 50, "ucr", "collect", None, 256),
+    ("10", "hybrid collectives ucr", "reduce, 256 B", 64, 15, "ucr", "reduce", None, 256),
+    ("11", "hybrid collectives amd ucr", "broadcast, 256 B", 96, 13, "ucr", "broadcast", None, 256),
+    ("11", "hybrid collectives amd ucr", "collect, 256 B", 96, 21, "ucr", "collect", None, 256),
+    ("11", "hybrid collectives amd ucr", "reduce, 256 B", 96, 19, "ucr", "reduce", None, 256),
 )
 # The same of BFS: key, PEs there, reported, what it is over.
 SEARCHES = (("hybrid bfs gasnet", 16, 39, "gasnet"), ("hybrid bfs gasnet", 64, 47, "gasnet"),
@@ -218,43 +222,58 @@ def median(result, test, buffers, size):
     return found[0] if found else None
 
 
-def improvement_cell(ours, theirs, reported):
-    if ours is None or theirs is None:
-        return {"value": "NOT RUN", "mark": "bad"}
-    percent = 100 * (1 - ours / theirs)
-    is_reached = abs(percent) <= SIMILAR if reported is None else percent >= reported
-    return {"value": f"{percent:.0f} % ({theirs:.0f} -> {ours:.0f} ns){'' if is_reached else ', NOT REACHED'}",
-            "mark": "good" if is_reached else "bad"}
+def gained(ours, theirs):
+    """Percent; None where one of them did not run."""
+    return None if ours is None or theirs is None else 100 * (1 - ours / theirs)
 
 
-def improvements(ours, baselines, searches, quotes):
-    def row(figure, quote, what, reported, over, cell_of):
-        said = f"within {SIMILAR}" if reported is None else str(reported)
-        return [figure, f"{quotes[quote][0]}: \u201c{quotes[quote][1]}\u201d", what, said,
-                *[cell_of(name) if over in OWN.get(name, ("put", "gasnet")) else "" for name in baselines]]
-    rows = [row(figure, quote, what, reported, over,
-                lambda name, r=reported, k=key: improvement_cell(median(ours, *k), median(baselines[name], *k), r))
-            for figure, quote, what, reported, over, *key in IMPROVEMENTS]
-    rows += [row("12", quote, f"{searches['what']}, {pes} PEs there", reported, over,
-                 lambda name, r=reported: improvement_cell(searches["ours"], searches.get(name), r))
-             for quote, pes, reported, over in SEARCHES]
+def improvement_text(ours, theirs):
+    return "NOT RUN" if ours is None or theirs is None else f"{gained(ours, theirs):.0f} % ({theirs:.0f} -> {ours:.0f} ns)"
+
+
+class Improvement:
+    """One number of the paper: ours, and theirs by the name of a baseline."""
+
+    def __init__(self, figure, quote, what, pes, reported, over, ours, theirs):
+        self.pes, self.over, self.ours = pes, over, ours
+        self.theirs = {name: ns for name, ns in theirs.items() if over in OWN.get(name, ("put", "gasnet"))}
+        self.reported = f"within {SIMILAR}" if reported is None else str(reported)
+        values = [gained(ours, ns) for name, ns in self.theirs.items() if name not in OWN]
+        value = None if None in values else max(values, key=abs, default=None) if reported is None else min(values, default=None)
+        low, high = (-SIMILAR, SIMILAR) if reported is None else (reported, math.inf)
+        self.relation = Relation(figure, quote, f"{what}, {pes} PEs there", "over each other library: the least", "%", low, high,
+                                 value, lack=self.lack(values), uncounted=SAME_HOST if over == "ucr" else "")
+
+    def lack(self, values):
+        if self.pes > PE_COUNTS[0]:
+            return f"{self.pes} PEs there, {PE_COUNTS[0]} here"
+        return "no other library was run" if not values or None in values else ""
+
+    def cells(self, baselines):
+        return [improvement_text(self.ours, self.theirs[name]) if name in self.theirs else "" for name in baselines]
+
+
+SAME_HOST = "mapped memory beside a ring of the same host, which cannot miss it"
+
+
+def improvements(ours, baselines, searches):
+    out = [Improvement(figure, quote, what, pes, reported, over, median(ours, *key),
+                       {name: median(of, *key) for name, of in baselines.items()})
+           for figure, quote, what, pes, reported, over, *key in IMPROVEMENTS]
+    return out + [Improvement("12", quote, searches["what"], pes, reported, over, searches["ours"],
+                              {name: searches.get(name) for name in baselines}) for quote, pes, reported, over in SEARCHES]
+
+
+def improvements_table(found, baselines, quotes):
     return {"kind": "table", "title": "Reported improvements over GASNet and UCR, and those of 2 PEs over what was run here",
-            "columns": ["figure", "the paper's sentence", "here", "reported, %", *[f"over {name}" for name in baselines]],
-            "rows": rows}
-
-
-def reached_text(table, baselines):
-    """How many of the improvements hold over each baseline."""
-    said = []
-    for index, name in enumerate(baselines):
-        cells = [row[4 + index] for row in table["rows"] if row[4 + index] != ""]
-        said.append(f"{sum(cell['mark'] == 'good' for cell in cells)} of {len(cells)} over {name}")
-    return f"Improvements as reported: {', '.join(said)}."
+            "columns": ["figure", "the paper's sentence", "here", "reported, %", *[f"over {name}" for name in baselines], ""],
+            "rows": [[one.relation.figure, cited(one.relation, quotes), one.relation.what, one.reported, *one.cells(baselines),
+                      verdict_cell(one.relation)] for one in found]}
 
 
 # What the paper says of the ways against each other (V.B)
 
-def designs(one, by_path, loopback, way, rate_by_cma, rate, quotes):
+def designs(one, by_path, loopback, way, rate_by_cma, rate):
     """Each sentence, the quantity that it speaks of, and whether it is so here. The loopback goes that way."""
     def ns(result, size, test="put", buffers="heap", cache="warm"):
         return next(row["ns"]["median"] for row in rows_of(result, test, buffers, cache) if row["bytes"] == size)
@@ -277,14 +296,14 @@ def designs(one, by_path, loopback, way, rate_by_cma, rate, quotes):
          max(ns(one, size, cache="cold") / ns(by_path["cma"], size, cache="cold") for size in small), 0, 0.999),
         ("6", "hybrid rate", f"message rate by CMA over that by mapped memory, {PE_COUNTS[2]} PEs; the largest of all sizes",
          max(by_cma / mapped for by_cma, mapped in pairs), 0, 0.999))
-    rows = []
-    for figure, quote, what, value, low, high in found:
-        is_reached = low <= value <= high
-        rows.append([figure, f"{quotes[quote][0]}: \u201c{quotes[quote][1]}\u201d", what, f"{low:.4g} to {high:.4g}",
-                     {"value": value, "mark": "good" if is_reached else "bad"},
-                     {"value": "reached" if is_reached else "NOT REACHED", "mark": "good" if is_reached else "bad"}])
+    return [Relation(figure, quote, what, "", "ratio", low, high, value) for figure, quote, what, value, low, high in found]
+
+
+def designs_table(found, quotes):
     return {"kind": "table", "title": "What the paper says of the ways against each other, and what was measured",
-            "columns": ["figure", "the paper's sentence", "here", "stated, ratio", "measured", ""], "rows": rows}
+            "columns": ["figure", "the paper's sentence", "here", "stated, ratio", "measured", ""],
+            "rows": [[one.figure, cited(one, quotes), one.what, one.stated(),
+                      {"value": one.value, "mark": MARKS[one.verdict]}, verdict_cell(one)] for one in found]}
 
 
 UNTESTED = [
@@ -307,12 +326,17 @@ def print_tables(*tables):
             print(f"{words[0]:<3} {words[2]} ({table['columns'][3]}: {words[3]}): {'; '.join(values)}")
 
 
+def relate(found):
+    """The improvements, and the relations of the ways."""
+    ours = {"rows": found["one"]["rows"] + found["quiet"]["rows"] + found["meet"][2]["rows"]}
+    loopback, way = (found["network"], NETWORK_WAY) if found["network"]["rows"] else (found["loop"], RING_WAY)
+    return improvements(ours, found["baselines"], found["searches"]), designs(
+        found["one"], found["paths"], loopback, way, found["rate by cma"], found["rate"][PE_COUNTS[2]])
+
+
 def report(found, quotes):
     one, loop, network = found["one"], found["loop"], found["network"]
-    reported = improvements({"rows": one["rows"] + found["quiet"]["rows"] + found["meet"][2]["rows"]}, found["baselines"],
-                            found["searches"], quotes)
-    loopback, way = (network, NETWORK_WAY) if network["rows"] else (loop, RING_WAY)
-    ways = designs(one, found["paths"], loopback, way, found["rate by cma"], found["rate"][PE_COUNTS[2]], quotes)
+    reported, ways = relate(found)
     last = rows_of(one, "put", "global", "cold")
     puts = [latency("Put, heap buffers, cached (HYBRID, figures 2 and 8)", one, loop, network, "heap", "warm"),
             latency("Put, global buffers, cached (HYBRID, figures 3 and 9)", one, loop, network, "global", "warm"), table(one),
@@ -325,15 +349,16 @@ def report(found, quotes):
     return {"title": "HYBRID: PEs of one host",
             "text": [f"{one['library']} on {one.get('processor', 'unknown')}, {one.get('processors', '?')} processors, "
                      f"{one.get('date', '')}.",
-                     reached_text(reported, found["baselines"]),
+                     f"Reached: {reached_text([*(each.relation for each in reported), *ways])}.",
                      "The paper chooses between a mapped heap, two kernel-assisted copies and network loopback by size and kind of "
                      "buffer. Here global variables are mapped as the heap is, so that one way serves both; the kernel's copy, "
                      "the loopback of a network and a ring of two hosts stand for the others.",
                      "NOT REACHED here: figure 5 (a second socket), figure 11 (an AMD Magny-Cours), LiMIC and an InfiniBand "
                      "adapter (every figure), and 64 or 96 PEs on as many cores (figures 10 to 12)."],
             "sections": [{"title": "What the paper reports, and what was measured", "items": [
-                             reported,
-                             {"kind": "text", "text": [found["baseline_text"], *notes, *found["searches"]["problems"]]}, ways,
+                             improvements_table(reported, found["baselines"], quotes),
+                             {"kind": "text", "text": [found["baseline_text"], *notes, *found["searches"]["problems"]]},
+                             designs_table(ways, quotes),
                              {"kind": "text", "text": UNTESTED}]},
                          {"title": "The machine", "items": [machine(one)]},
                          {"title": "Latency of shmem_putmem", "items": puts},
@@ -441,7 +466,8 @@ def main(quoit, arguments):
     parser.add_argument("--cc", metavar="CC", help="compiler wrapper of the baseline (shmemcc of Open MPI, if it is there)")
     parser.add_argument("--launch", metavar="TEXT", help="its launcher, with {pes} for the number of PEs")
     parser.add_argument("--bfs", metavar="OURS,THEIRS", help="examples/graph500, built with oshcc and with the baseline's (built here, if its source is)")
-    parser.add_argument("--scale", metavar="N", type=int, default=16, help="of the BFS: 2^N vertices (16; the paper's is 20)")
+    parser.add_argument("--scale", metavar="N", type=int, default=SCALE,
+                        help="of the BFS: 2^N vertices (16; the paper's is 20)")
     options = parser.parse_args(arguments)
     if options.bfs and options.bfs.count(",") != 1:
         parser.error("argument --bfs: two programs, with a comma between them")

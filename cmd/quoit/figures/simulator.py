@@ -12,7 +12,7 @@ import sys
 import time
 import zlib
 
-PROGRESS_S = 10  # between two lines that say how far it is
+PROGRESS_FIRST_S, PROGRESS_S = 2, 10  # until a line says how far it is, and between two; on a terminal the line is renewed
 SIZE_LEAST = 32768  # smaller transfers take as long to simulate
 
 
@@ -25,16 +25,19 @@ class Progress:
 
     def __init__(self, total):
         self.total, self.done = total, 0
-        self.start = self.told = time.monotonic()
+        self.start = time.monotonic()
+        self.is_renewed = sys.stderr.isatty()
+        self.next = self.start + PROGRESS_FIRST_S
 
     def add(self, effort):
         self.done += effort
         now = time.monotonic()
-        if now - self.told < PROGRESS_S or self.done >= self.total:
+        if now < self.next or self.done >= self.total:
             return
-        self.told = now
+        self.next = now + (PROGRESS_FIRST_S if self.is_renewed else PROGRESS_S)
         left = (now - self.start) * (self.total / self.done - 1)
-        print(f"simulated {100 * self.done / self.total:.0f} %, about {left:.0f} s left", file=sys.stderr, flush=True)
+        print(f"simulated {100 * self.done / self.total:.0f} %, about {left:.0f} s left", file=sys.stderr, flush=True,
+              end="    \r" if self.is_renewed else "\n")
 
 
 def option(key, name, default):
