@@ -26,12 +26,6 @@ int main(void)
 """
 
 
-def has_matplotlib():
-    """Of the Python that quoit finds."""
-    words = ["env", f"PATH={installed.SYSTEM_PATH}", "python3", "-c", "import matplotlib"]
-    return subprocess.run(words, stderr=subprocess.DEVNULL, check=False).returncode == 0
-
-
 class Commands(installed.Case):
     def read(self, name):
         with open(os.path.join(self.work, name), encoding="utf-8") as file:
@@ -48,10 +42,6 @@ class Commands(installed.Case):
         done = self.run_command(*words, **how)
         self.assertEqual(done.returncode, 0, (words, done.stdout, done.stderr))
         return done.stdout
-
-    def skip_without_matplotlib(self):
-        if not has_matplotlib():
-            self.skipTest("no matplotlib")
 
     def test_all_are_tested(self):
         for name in [line.split()[0] for line in self.command("quoit", "--help").splitlines() if line.startswith("  ")]:
@@ -93,7 +83,7 @@ class Commands(installed.Case):
                 self.assertEqual({(row["test"], row["bytes"]) for row in rows}, {("put-quiet", 8)}, name)
                 self.assertTrue(all(row["ns"]["median"] > 0 for row in rows), name)
             self.assertIn("put-quiet", self.quiet("quoit", "perf", "--compare", "ours.json", "theirs.json"))
-            if has_matplotlib():
+            if installed.has_matplotlib():
                 self.assert_page("ours.html")
                 self.quiet("quoit", "perf", "--compare", "ours.json", "theirs.json", "--html", "both.html")
                 self.assert_page("both.html")

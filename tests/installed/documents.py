@@ -5,7 +5,11 @@ document is typed from its first command to its last in a fresh folder that has 
 begin with a comment that is the name of a file, hello.c of README.md, a.out built from it, the examples, a list of machines. The
 pages of docs/messages, whose programs are wrong, are typed by installed.messages. NOT_TYPED lists what cannot be typed here and
 why; what it lists must stand in a document, so that no entry outlives its command. Of other inline commands the subcommand and
-each option must exist. Lesson has docs/learn.md alone, which compiles most."""
+each option must exist. Lesson has docs/learn.md alone, which compiles most.
+
+Numbers that a command prints are marked, and compared with what it prints: a block marked console, or in a page of the manual an
+example below a comment, has a line "$ COMMAND" and its whole output; a comment <!-- COMMAND | REGEX --> stands behind a number
+within a text, which is the group of REGEX in the output."""
 import glob
 import os
 import re
@@ -142,7 +146,7 @@ class Listed(installed.Case):
         if words[0] == "quoit" and len(words) > 1 and not words[1].startswith("-"):
             if not re.search(f"^  {re.escape(words[1])} ", self.command("quoit", "--help"), re.M):
                 return None
-            has_kinds = words[1] == "figures" and words[2:3] and words[2] in ("dsm", "hybrid", "link")
+            has_kinds = words[1] == "figures" and words[2:3] and words[2] in ("dsm", "hybrid", "link", "summary")
             texts.append(self.command("quoit", *words[1:3 if has_kinds else 2], "--help"))
         return set(re.findall(r"(?<![\w-])(--?[a-z][a-z-]*)", " ".join(texts)))
 
@@ -159,6 +163,41 @@ class Listed(installed.Case):
                 self.assertIsNotNone(cache[key], f"{name}: `{span}`: there is no such command")
                 for option in re.findall(r"(?<![\w-])(--[a-z][a-z-]*)", span):
                     self.assertIn(option, cache[key] | INTERNAL, f"{name}: `{span}`")
+
+
+CONSOLE = re.compile(r"^```console\n\$ ([^\n]+)\n(.*?)^```$", re.M | re.S)
+EXAMPLE = re.compile(r'^\.\\" \$ ([^\n]+)\n\.EX\n(.*?)^\.EE$', re.M | re.S)
+NUMBER = re.compile(r"([0-9][0-9,.]*[0-9]|[0-9])[^0-9<]*<!-- ((?:quoit|oshrun) [^|]+?) \| (.+?) -->", re.S)
+
+
+class Printed(installed.Case):
+    """What documents say that a command prints."""
+
+    def texts(self):
+        for folder in ("", "docs", "docs/design", "docs/man"):
+            for path in sorted(glob.glob(os.path.join(installed.SOURCE, folder, "*"))):
+                if path.endswith((".md", ".1")) and not path.endswith("CHANGELOG.md"):
+                    with open(path, encoding="utf-8") as file:
+                        yield os.path.relpath(path, installed.SOURCE), file.read()
+
+    def test_blocks(self):
+        self.skip_without_matplotlib()
+        found = [(name, command, body) for name, text in self.texts() for command, body in CONSOLE.findall(text)]
+        found += [(name, command.replace("\\-", "-"), body.replace("\\-", "-"))
+                  for name, text in self.texts() for command, body in EXAMPLE.findall(text)]
+        self.assertEqual(len(found), 3, found)
+        for name, command, body in found:
+            self.assertEqual(self.command(*command.split()), body, f"{name}: $ {command}")
+
+    def test_numbers(self):
+        texts = list(self.texts())
+        marks = [(name, *mark) for name, text in texts for mark in NUMBER.findall(text)]
+        self.assertEqual(len(marks), sum(text.count("<!-- quoit ") + text.count("<!-- oshrun ") for _, text in texts), marks)
+        self.assertGreater(len(marks), 5)
+        for name, number, command, expression in marks:
+            printed = re.search(expression, self.command(*command.split()), re.M)
+            self.assertTrue(printed, f"{name}: {command} prints nothing like {expression}")
+            self.assertEqual(number.replace(",", ""), printed[1], f"{name}: {number}, but {command} prints {printed[0]}")
 
 
 class Document(installed.Case):

@@ -163,6 +163,10 @@ class Case(scenario.Case):
                 return folder
         return self.fail(f"{name} is not installed")
 
+    def skip_without_matplotlib(self):
+        if not has_matplotlib():
+            self.skipTest("no matplotlib")
+
     def ring_problem(self):
         """Why this user cannot make a ring that stays on this machine, such as no /dev/net/tun; "": it can."""
         up = self.run_command("quoit", "ring", "up", "--hosts", 2, "--ring", "trial")
@@ -190,6 +194,12 @@ def python_problem(prefix):
         return "the Python package was not built (no python3-dev)"
     has_numpy = subprocess.run(["python3", "-c", "import numpy"], capture_output=True, check=False, env={"PATH": SYSTEM_PATH})
     return "no python3-numpy" if has_numpy.returncode != 0 else ""
+
+
+def has_matplotlib():
+    """Of the Python that quoit finds."""
+    words = ["env", f"PATH={SYSTEM_PATH}", "python3", "-c", "import matplotlib"]
+    return subprocess.run(words, stderr=subprocess.DEVNULL, check=False).returncode == 0
 
 
 def find_static_libc():
