@@ -3,6 +3,7 @@
 """quoit predict as a user sees it: reproducible results, relations that must hold, clear errors, a page."""
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -107,13 +108,19 @@ def test_fair_on_long_lines():
         check_fair(hosts, "256K", "1", "--slots", slots, names=("one link dead",))
 
 
+def number_of(text):
+    """In units of one scale, of a number with a unit."""
+    number, unit = text.split()
+    return float(number) * {"ns": 1, "us": 1e3, "ms": 1e6, "MB/s": 1, "GB/s": 1e3, "%": 1}[unit]
+
+
 def test_ranges():
     """Seeds differ by noise, and the table prints the range."""
     table = json.loads(predict("--json", "--hosts", "5").stdout)["sections"][0]["items"][0]
     spreads = []
     for what, text in (row[:2] for row in table["rows"] if "(" in row[1]):
-        least, largest = map(float, text.split("(")[1].rstrip(")").split("-"))
-        check(least <= float(text.split()[0]) <= largest, f"{what}: {text}")
+        mean, least, largest = map(number_of, re.fullmatch(r"(.*) \((.*) to (.*)\)", text).groups())
+        check(least <= mean <= largest, f"{what}: {text}")
         spreads.append(largest - least)
     check(len(spreads) > 3 and max(spreads) > 0, f"no range: {table['rows']}")
 

@@ -162,6 +162,8 @@ def check_page(page):
 
 # Tables and text
 
+LONG_TEXT = 50  # letters, above which a cell is not squeezed into a column of single words
+
 def escape(text):
     return html.escape(str(text), quote=True)
 
@@ -174,6 +176,8 @@ def cell(value, unit=None, raw=None, tag="td"):
         value, unit = value["value"], value.get("unit", unit)
     if is_of(value, NUMBER):
         names.append("number")
+    elif isinstance(value, str) and len(value) > LONG_TEXT:
+        names.append("long")
     attribute = f' class="{" ".join(names)}"' if names else ""
     data = "" if raw is None else f' data-value="{escape(raw)}"'
     return f"<{tag}{attribute}{data}>{escape(units.text(value, unit))}</{tag}>"

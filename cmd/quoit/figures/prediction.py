@@ -12,6 +12,7 @@ import drawing
 import network
 import page
 import program
+import units
 from arguments import Parser
 from simulator import Book, Failed, Simulator, wire_rate
 
@@ -27,6 +28,7 @@ SLOTS = (8, 16, 32, 64)
 SLOT_SIZES = (256 << 10, 1 << 20, 4 << 20)
 NOISE_NS = 100
 SWITCH_SHARE = 0.75  # of a switch's rate; less is clearly less, whatever the start-up costs
+RANGE_LEAST = 0.005  # of the mean: a smaller range is not shown
 GROWTH_LEAST = 1.05  # a larger ring with less than 5 % more throughput counts as equal
 ASSUMED = ("memory_bus_ps_per_byte", "memory_turn_ns", "link_ps_per_byte", "link_latency_ns", "dma_start_ns", "thread_wake_ns",
            "frame_ns")
@@ -161,9 +163,18 @@ class Rings:
         seeds = self.options.seeds if size <= 1 << 20 else 1  # larger puts take too long for more
         return self.book.stat(figure, part, workload="predict", hosts=hosts, bytes=size, seeds=seeds, direct="posted", **more)
 
-    def cell(self, figure, hosts, size=None, **more):
-        mean, least, largest = (self.at(figure, hosts, size, part, **more) for part in ("mean", "least", "largest"))
-        return f"{mean:.1f}" + (f" ({least:.1f}-{largest:.1f})" if largest - least > 0.005 * mean else "")
+    def parts(self, figure, hosts, size=None):
+        """Mean, least, largest; the last two are None where the range is not worth a word."""
+        mean, least, largest = (self.at(figure, hosts, size, part) for part in ("mean", "least", "largest"))
+        return (mean, least, largest) if largest - least > RANGE_LEAST * mean else (mean, None, None)
+
+    def cell(self, figure, hosts, size=None):
+        mean, *span = (units.text(part, unit_of(figure)) for part in self.parts(figure, hosts, size) if part is not None)
+        return f"{mean} ({' to '.join(span)})" if span else mean
+
+
+def unit_of(figure):
+    return "%" if figure in SHARES.values() else "MB/s" if figure in RATES else "us"
 
 
 def conclude(rings, hosts):
@@ -177,11 +188,12 @@ def conclude(rings, hosts):
     while worse and all_to_all[worse - 1] < SWITCH_SHARE * hosts[worse - 1] * streams[worse - 1]:
         worse -= 1
     size = size_text(rings.options.bytes)
-    growth = (f"All-to-all of {size}: {all_to_all[most]:.0f} MB/s of all hosts together with {hosts[most]} hosts; no larger ring "
-              f"looked at carries 5 % more.")
+    growth = (f"All-to-all of {size}: {units.text(all_to_all[most], 'MB/s')} of all hosts together with {hosts[most]} hosts; no "
+              f"larger ring looked at carries 5 % more.")
     if worse < len(hosts):
         switched = (f"From {hosts[worse]} hosts on the ring carries less than 75 % of the all-to-all of a switch that gives each "
-                    f"host one stream of {streams[worse]:.0f} MB/s: there it stops paying for such programs, at this size.")
+                    f"host one stream of {units.text(streams[worse], 'MB/s')}: there it stops paying for such programs, at this "
+                    "size.")
     else:
         switched = "The largest of these rings carries at least 75 % of the all-to-all of a switch with one stream a host."
     return growth, switched
@@ -192,12 +204,12 @@ def lines(title, label, unit, names, rings, hosts):
             "series": [{"name": name, "points": [[count, rings.at(name, count)] for count in hosts]} for name in names],
             "bands": [{"name": f"{name}, all seeds", "points": [
                 [count, rings.at(name, count, part="least"), rings.at(name, count, part="largest")] for count in hosts]}
-                for name in names]}
+                for name in names if any(rings.parts(name, count)[1] is not None for count in hosts)]}
 
 
 def ring_table(title, rings, hosts):
-    rows = [[name + (", MB/s" if name in RATES else ", us"), *[rings.cell(name, count) for count in hosts]] for name in FIGURES]
-    rows += [[f"{share}, % of a fair share", *[rings.cell(share, count) for count in hosts]] for share in SHARES.values()]
+    rows = [[name, *[rings.cell(name, count) for count in hosts]] for name in FIGURES]
+    rows += [[f"{share} of a fair one", *[rings.cell(share, count) for count in hosts]] for share in SHARES.values()]
     return {"kind": "table", "title": title, "columns": ["hosts", *map(str, hosts)], "rows": rows}
 
 
@@ -208,7 +220,7 @@ def size_items(rings):
                 ("one stream", "neighbours", "all-to-all", "bisection", *SHARES.values())]
         rows.append(["switch of one stream a host / all-to-all", *[
             hosts * rings.at("one stream", hosts, size) / rings.at("all-to-all", hosts, size) for size in SIZES]])
-        items.append({"kind": "table", "title": f"{hosts} hosts, by size, MB/s (shares in % of a fair one)",
+        items.append({"kind": "table", "title": f"{hosts} hosts, by size (shares of a fair one)",
                       "columns": ["", *map(size_text, SIZES)], "rows": rows})
     return items
 
@@ -248,8 +260,10 @@ class Sensitivity:
 
 def report(options, rings, public, sensitivity):
     growth, switched = conclude(rings, options.hosts)
+    seeds = f"{options.seeds} seed{'s' if options.seeds > 1 else ''}"
+    ranges = f"Mean and range of {seeds}"
     sections = [{"title": f"One PE a host, {size_text(options.bytes)}", "items": [
-        ring_table(f"Mean and range of {options.seeds} seeds", rings, options.hosts),
+        ring_table(ranges, rings, options.hosts),
         lines("Times", "time of a call", "us", FIGURES[:5], rings, options.hosts),
         lines("Rates of all hosts together", "rate", "MB/s", FIGURES[5:9], rings, options.hosts),
         lines("Times with one dead link", "time of a call", "us", (FIGURES[0], FIGURES[9], FIGURES[2], FIGURES[10]), rings, options.hosts),
@@ -258,14 +272,14 @@ def report(options, rings, public, sensitivity):
         sections += [
             {"title": "Constants of public sources alone", "items": [
                 {"kind": "text", "text": list(conclude(public, options.hosts))},
-                ring_table(f"Mean and range of {options.seeds} seeds", public, options.hosts)]},
+                ring_table(ranges, public, options.hosts)]},
             {"title": "Other sizes", "items": size_items(rings)},
             {"title": "Slots", "items": slot_items(rings, sensitivity.wire)},
             {"title": "Assumptions", "items": [sensitivity.table()]}]
     return {"title": "Rings of many hosts, predicted", "text": [
         growth, switched,
         f"Conditions: one PE a host, one lane, posted writes, direct puts to neighbours, 16 slots of 32 KiB, {size_text(options.bytes)} unless said "
-        f"otherwise; each piece of work takes up to {NOISE_NS} ns longer, by chance, over {options.seeds} seeds; rates are of a "
+        f"otherwise; each piece of work takes up to {NOISE_NS} ns longer, by chance, over {seeds}; rates are of a "
         "steady state, with two rounds of puts of each PE under way. The constants are those of the papers' hosts, fitted to "
         "their figures, where nothing else is said (docs/sources.md). Nothing here was measured on hardware."],
         "sections": sections}
