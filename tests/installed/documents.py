@@ -84,16 +84,17 @@ BLOCK = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.M | re.S)
 PROGRAMS = ("oshrun", "oshcc", "oshc++", "quoit")
 
 
-def documents():
+def texts(*patterns):
     """{name: text}, read where this test runs: the commands do not see them."""
-    paths = [os.path.join(installed.SOURCE, "README.md"),
-             *sorted(glob.glob(os.path.join(installed.SOURCE, "docs", "*.md"))),
-             *sorted(glob.glob(os.path.join(installed.SOURCE, "docs", "messages", "*.md")))]
     found = {}
-    for path in paths:
+    for path in (path for pattern in patterns for path in sorted(glob.glob(os.path.join(installed.SOURCE, pattern)))):
         with open(path, encoding="utf-8") as file:
             found[os.path.relpath(path, installed.SOURCE)] = file.read()
     return found
+
+
+def documents():
+    return texts("README.md", "docs/*.md", "docs/messages/*.md")
 
 
 def block_commands(text):
@@ -124,6 +125,12 @@ def typed_commands(text):
     return block_commands(text) + [span for span in inline_spans(text) if re.match(r"oshcc examples/", span)]
 
 
+def anchors(text):
+    """What can be linked to in a page: its headings, in the form that GitHub and the site give them."""
+    headings = re.findall(r"(?m)^#+ (.*)$", BLOCK.sub("", text))
+    return {re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+
+
 class Listed(installed.Case):
     """Without typing anything."""
 
@@ -131,6 +138,21 @@ class Listed(installed.Case):
         known = {(name, command) for name, text in documents().items() for command in typed_commands(text)}
         self.assertGreater(len(known), 40)
         self.assertEqual((set(NOT_TYPED) | set(STATUS)) - known, set(), "a table here lists commands that no document has")
+
+    def test_links(self):
+        """Links of the pages as they stand in the source tree; installed.site follows those of the site. Places on the internet
+        are not asked."""
+        pages = texts("*.md", "*/*.md", "docs/*/*.md")
+        links = [(name, link) for name, text in pages.items() for link in re.findall(r"\]\(([^)\s]+)\)", BLOCK.sub("", text))]
+        self.assertGreater(len(links), 100)
+        for name, link in links:
+            target, _, part = link.partition("#")
+            if re.match(r"https?://", link):
+                continue
+            path = os.path.normpath(os.path.join(os.path.dirname(name), target)) if target else name
+            self.assertTrue(os.path.exists(os.path.join(installed.SOURCE, path)), f"{name}: {link}")
+            if part and path in pages:
+                self.assertIn(part, anchors(pages[path]), f"{name}: {link}")
 
     def test_blocks_of_commands_are_marked(self):
         """A block of commands that is not marked sh would not be typed."""
