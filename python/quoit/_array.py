@@ -124,7 +124,8 @@ class ndarray(Placed):
         choice(comparison, "comparison", COMPARISONS)
         name = WAITS.get(self.dtype.str[1:]) if self.dtype.isnative else None
         if name is None:
-            raise TypeError(f"waits for integers of 2, 4 and 8 bytes, but the array has dtype {self.dtype}")
+            raise TypeError(f"waits for integers of 2, 4 and 8 bytes, but the array has dtype {self.dtype}; "
+                            "make it with dtype=\"int64\", say")
         if not self.flags.c_contiguous:
             raise ValueError("waits for contiguous elements, but this view has gaps")
         wanted = np.array(fit(convert(value, self.dtype), self.shape), order="C")
