@@ -108,6 +108,6 @@ void quoit_wish_describe(const struct quoit_wish_reading *reading, const char *e
         snprintf(text_out, QUOIT_WISH_TEXT_BYTES, " for %s %s %s, which is %s", name, comparisons[wish->cmp], wanted,
                  now);
     else
-        snprintf(text_out, QUOIT_WISH_TEXT_BYTES, " for %u objects from %s, of which the first is %s (wanted: %s %s)",
-                 wish->count, name, now, comparisons[wish->cmp], wanted);
+        snprintf(text_out, QUOIT_WISH_TEXT_BYTES, " for %u objects, of which %s is %s (wanted: %s %s)", wish->count,
+                 name, now, comparisons[wish->cmp], wanted);
 }

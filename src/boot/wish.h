@@ -31,7 +31,7 @@ struct quoit_wish_job {
  * machine and described on another. */
 struct quoit_wish_reading {
     struct quoit_wish wish; /* count 0: the PE has not published it */
-    uint64_t value;         /* of the object, or of the first one */
+    uint64_t value;         /* of the object that the wish names */
     uint64_t offset;        /* of that, or of the lock, in the heap, or in the PE's variables */
     uint32_t holder;        /* of the lock; QUOIT_WISH_NO_HOLDER */
     uint8_t is_in_heap;

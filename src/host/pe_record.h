@@ -26,7 +26,7 @@ _Static_assert(sizeof(struct quoit_crash_record) == 128, "two cache lines");
 
 /* What a PE waits for, in addition to the name of the call. */
 struct quoit_wish {
-    uint64_t offset;  /* segment offset of the first object */
+    uint64_t offset;  /* segment offset of the object; of several, of the first that is not as wanted, or of any */
     uint64_t address; /* of that, or of the lock, in the program's file; 0: it is no variable of the program */
     uint64_t wanted;  /* the value it is compared with; for LOCK: the bits set in the holder's word */
     uint32_t count;   /* of objects; 0: unknown */

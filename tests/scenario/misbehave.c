@@ -32,7 +32,7 @@ static void __attribute__((noinline)) wait_for_flag(void)
 }
 
 static int signed_flag = -3;
-static uint32_t words[8] = {0, 0, 0, 0, 0, 0, 4000000000u};
+static uint32_t words[8] = {1, 0, 0, 0, 0, 0, 4000000000u};
 static long held_lock;
 static long *heap_place;
 
