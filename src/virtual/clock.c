@@ -114,10 +114,11 @@ static void wake(struct quoit_virtual_thread *thread)
     syscall(SYS_futex, &thread->turn_count, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-static void give_turn(struct quoit_virtual *clock)
+/* Returns who is to be woken once the lock is released; NOBODY: none, or the caller itself. */
+static uint32_t give_turn(struct quoit_virtual *clock)
 {
     if (atomic_load_explicit(&clock->phase, memory_order_relaxed) == QUOIT_VIRTUAL_OVER)
-        return;
+        return NOBODY;
     uint32_t next = find_next(clock);
     enum quoit_virtual_verdict verdict = judge(clock, next);
     if (verdict != QUOIT_VIRTUAL_RUNS) {
@@ -126,23 +127,31 @@ static void give_turn(struct quoit_virtual *clock)
     }
     clock->turn = next;
     if (next == NOBODY)
-        return;
+        return NOBODY;
     struct quoit_virtual_thread *thread = &clock->threads[next];
     thread->now_ns = due_ns(thread);
     thread->state = QUOIT_VIRTUAL_READY;
     atomic_store_explicit(&clock->now_ns, thread->now_ns, memory_order_relaxed);
-    if (next != quoit_virtual_self)
-        wake(thread);
+    return next != quoit_virtual_self ? next : NOBODY;
 }
 
-/* With the lock, which it gives up meanwhile. */
-static void await_turn(struct quoit_virtual *clock)
+/* Ends the lock. A thread that was woken before would run into it, and sleep again. */
+static void release(struct quoit_virtual *clock, uint32_t next)
+{
+    pthread_mutex_unlock(&clock->lock);
+    if (next != NOBODY)
+        wake(&clock->threads[next]);
+}
+
+/* With the lock, which it gives up meanwhile: then `next` is woken. */
+static void await_turn(struct quoit_virtual *clock, uint32_t next)
 {
     struct quoit_virtual_thread *thread = &clock->threads[quoit_virtual_self];
     while (clock->turn != quoit_virtual_self &&
            atomic_load_explicit(&clock->phase, memory_order_relaxed) != QUOIT_VIRTUAL_OVER) {
         uint32_t seen = atomic_load_explicit(&thread->turn_count, memory_order_acquire);
-        pthread_mutex_unlock(&clock->lock);
+        release(clock, next);
+        next = NOBODY;
         syscall(SYS_futex, &thread->turn_count, FUTEX_WAIT, seen, NULL, NULL, 0);
         pthread_mutex_lock(&clock->lock);
     }
@@ -150,8 +159,7 @@ static void await_turn(struct quoit_virtual *clock)
 
 void quoit_virtual_pass(struct quoit_virtual *clock)
 {
-    give_turn(clock);
-    await_turn(clock);
+    await_turn(clock, give_turn(clock));
 }
 
 /* With the lock: this thread has turns from begin_ns on. Once all have, the first gets its turn. */
@@ -161,9 +169,7 @@ static void come(struct quoit_virtual *clock, uint64_t begin_ns)
     quoit_virtual_is_here = true;
     thread->state = QUOIT_VIRTUAL_READY;
     thread->now_ns = begin_ns;
-    if (++clock->here_count == clock->thread_count)
-        give_turn(clock);
-    await_turn(clock);
+    await_turn(clock, ++clock->here_count == clock->thread_count ? give_turn(clock) : NOBODY);
 }
 
 void quoit_virtual_come(void)
@@ -214,11 +220,12 @@ void quoit_virtual_leave(void)
         atomic_store_explicit(&clock->ended_ns, thread->now_ns, memory_order_relaxed);
     quoit_virtual_is_here = false;
     quoit_virtual_self = NOBODY;
+    uint32_t next = NOBODY;
     if (--clock->present_count > 0)
-        give_turn(clock);
+        next = give_turn(clock);
     else
         end_services(clock);
-    pthread_mutex_unlock(&clock->lock);
+    release(clock, next);
 }
 
 void quoit_virtual_begin_services(void)
