@@ -8,9 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define LOOK_EVERY_NS 5000000u
 #define NS_PER_US     1000u
+#define NS_PER_S      1000000000ull
+#define LONG_TURN_NS  (10 * NS_PER_S)
 
 /* Threads of a host's proxy: its lanes and the manager. */
 static uint32_t service_count_of(const struct plan *plan)
@@ -84,6 +87,35 @@ bool clock_open(struct job *job)
     return false;
 }
 
+/* 0: it cannot be known. */
+static uint64_t processor_ns(pid_t pid)
+{
+    clockid_t of_process;
+    struct timespec used;
+    if (pid <= 0 || clock_getcpuclockid(pid, &of_process) != 0 || clock_gettime(of_process, &used) != 0)
+        return 0;
+    return (uint64_t)used.tv_sec * NS_PER_S + (uint64_t)used.tv_nsec;
+}
+
+/* A PE keeps its turn while it computes, and for ever where it polls memory. Says so of the first that has it long. */
+static void look_at_turn(struct job *job)
+{
+    uint32_t pe = atomic_load_explicit(&job->clock->turn, memory_order_relaxed);
+    uint64_t count = atomic_load_explicit(&job->clock->turn_count, memory_order_relaxed);
+    if (pe >= job->plan->pe_count || job->plan->pe_count == 1 || job->turn.is_reported)
+        return;
+    uint64_t used_ns = processor_ns(job->pes[pe].program_pid);
+    if (count != job->turn.count || used_ns < job->turn.begin_ns) {
+        job->turn.count = count;
+        job->turn.begin_ns = used_ns;
+    } else if (used_ns - job->turn.begin_ns >= LONG_TURN_NS) {
+        job->turn.is_reported = true;
+        quoit_say("warning: PE %u computes for %llu s without a routine, and the others wait for their turn: if it "
+                  "polls memory, let it call shmem_test [Q0706]",
+                  pe, LONG_TURN_NS / NS_PER_S);
+    }
+}
+
 uint64_t clock_step(struct job *job, uint64_t now_ns)
 {
     if (!job->clock || job->end.phase != ENDING_NOT)
@@ -96,6 +128,7 @@ uint64_t clock_step(struct job *job, uint64_t now_ns)
         end_begin(job, END_TIMEOUT, STATUS_TIMEOUT, 0, 0);
         break;
     case QUOIT_VIRTUAL_RUNS:
+        look_at_turn(job);
         break;
     }
     return now_ns + LOOK_EVERY_NS;

@@ -279,6 +279,11 @@ struct job {
     struct trace *trace;         /* see trace.h; NULL without --trace */
     struct quoit_virtual *clock; /* of --virtual; NULL without */
     char clock_path[64];
+    struct {
+        uint64_t count;    /* turns that were given until a look */
+        uint64_t begin_ns; /* then the processor time of the PE that had one */
+        bool is_reported;
+    } turn;            /* of clock */
     FILE *profile_out; /* of --profile; NULL without */
     uint64_t timeout_at_ns;
     uint64_t stop_begin_ns;   /* when proxies were asked to stop */

@@ -41,7 +41,7 @@ enum quoit_status quoit_virtual_create(const struct quoit_virtual_config *config
     clock->pe_count = config->pe_count;
     clock->service_count = config->service_count;
     clock->thread_count = (uint32_t)thread_count;
-    clock->turn = NOBODY;
+    atomic_store_explicit(&clock->turn, NOBODY, memory_order_relaxed);
     clock->changed_ns = QUOIT_VIRTUAL_BEGIN_NS;
     atomic_store(&clock->now_ns, QUOIT_VIRTUAL_BEGIN_NS);
     snprintf(path_out, 64, "/proc/%d/fd/%d", (int)getpid(), fd);
@@ -125,7 +125,8 @@ static uint32_t give_turn(struct quoit_virtual *clock)
         atomic_store_explicit(&clock->verdict, verdict, memory_order_release); /* pairs with the look of oshrun */
         next = NOBODY;
     }
-    clock->turn = next;
+    atomic_store_explicit(&clock->turn, next, memory_order_relaxed);
+    atomic_fetch_add_explicit(&clock->turn_count, 1, memory_order_relaxed);
     if (next == NOBODY)
         return NOBODY;
     struct quoit_virtual_thread *thread = &clock->threads[next];
@@ -147,7 +148,7 @@ static void release(struct quoit_virtual *clock, uint32_t next)
 static void await_turn(struct quoit_virtual *clock, uint32_t next)
 {
     struct quoit_virtual_thread *thread = &clock->threads[quoit_virtual_self];
-    while (clock->turn != quoit_virtual_self &&
+    while (atomic_load_explicit(&clock->turn, memory_order_relaxed) != quoit_virtual_self &&
            atomic_load_explicit(&clock->phase, memory_order_relaxed) != QUOIT_VIRTUAL_OVER) {
         uint32_t seen = atomic_load_explicit(&thread->turn_count, memory_order_acquire);
         release(clock, next);
@@ -199,7 +200,7 @@ void quoit_virtual_join(uint32_t pe)
 static void end_services(struct quoit_virtual *clock)
 {
     atomic_store_explicit(&clock->phase, QUOIT_VIRTUAL_OVER, memory_order_release); /* pairs with the services */
-    clock->turn = NOBODY;
+    atomic_store_explicit(&clock->turn, NOBODY, memory_order_relaxed);
     for (uint32_t i = clock->pe_count; i < clock->thread_count; i++)
         wake(&clock->threads[i]);
 }

@@ -76,17 +76,18 @@ struct quoit_virtual {
     uint64_t limit_ns;        /* of virtual time; 0: none */
     bool is_compute_measured; /* the processor time of PEs between their waits is virtual time, too */
     uint32_t pe_count;
-    uint32_t service_count;    /* of each host */
-    uint32_t thread_count;     /* PEs, then the services of each host */
-    _Atomic uint32_t phase;    /* enum quoit_virtual_phase */
-    uint32_t joined_count;     /* PEs */
-    uint32_t present_count;    /* PEs that have not left */
-    uint32_t here_count;       /* threads */
-    uint32_t turn;             /* the thread that runs; QUOIT_VIRTUAL_THREADS_MAX: none */
-    _Atomic uint32_t verdict;  /* enum quoit_virtual_verdict */
-    uint64_t changed_ns;       /* when something last happened but looks in vain */
-    _Atomic uint64_t now_ns;   /* of the thread that was last given the turn */
-    _Atomic uint64_t ended_ns; /* of the last PE that left */
+    uint32_t service_count; /* of each host */
+    uint32_t thread_count;  /* PEs, then the services of each host */
+    _Atomic uint32_t phase; /* enum quoit_virtual_phase */
+    uint32_t joined_count;  /* PEs */
+    uint32_t present_count; /* PEs that have not left */
+    uint32_t here_count;    /* threads */
+    _Atomic uint32_t turn;  /* the thread that runs; QUOIT_VIRTUAL_THREADS_MAX: none. oshrun looks without the lock */
+    _Atomic uint64_t turn_count; /* how often it was given, also to the same one */
+    _Atomic uint32_t verdict;    /* enum quoit_virtual_verdict */
+    uint64_t changed_ns;         /* when something last happened but looks in vain */
+    _Atomic uint64_t now_ns;     /* of the thread that was last given the turn */
+    _Atomic uint64_t ended_ns;   /* of the last PE that left */
     struct quoit_virtual_thread threads[QUOIT_VIRTUAL_THREADS_MAX];
 };
 

@@ -133,6 +133,9 @@ int main(int argc, char **argv)
         must(n != 3, "three PEs are too many");
     else if (strcmp(kind, "late") == 0)
         usleep(2500000);
+    else if (strcmp(kind, "plain") == 0 && me == 0)
+        while (*(volatile long *)&flag == 0)
+            ;
     while (strcmp(kind, "endless") == 0)
         shmem_long_test(&flag, SHMEM_CMP_EQ, 1);
     shmem_finalize();

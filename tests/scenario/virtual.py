@@ -110,6 +110,20 @@ class Virtual(scenario.Case):
         time_ns, _ = self.run_virtual("-n", 2, PROGRAM, "poll")
         self.assertEqual(self.run_virtual("-n", 2, PROGRAM, "poll")[0], time_ns)
 
+    def test_polling_of_plain_memory_is_reported(self):
+        """By processor time, so on a loaded machine later."""
+        with tempfile.TemporaryFile() as said:
+            def text():
+                said.seek(0)
+                return said.read().decode()
+            job = self.start("--virtual", MODEL, "-n", 2, PROGRAM, "plain", stderr=said)
+            try:
+                self.wait_for(lambda: "Q0706" in text() or job.poll() is not None, "the warning", limit=5 * scenario.LIMIT_S)
+                self.assertRegex(text(), r"oshrun: warning: PE 0 computes for 10 s without a routine, .*\[Q0706\]")
+            finally:
+                job.terminate()
+                job.communicate()
+
     def test_many_pes(self):
         for shape in (("-n", 40), ("--hosts", 24, "-n", 24)):
             time_ns, _ = self.run_virtual(*shape, PROGRAM, "none")

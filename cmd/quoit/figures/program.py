@@ -19,6 +19,7 @@ PES_MAX = 4096
 PROGRESS_S = 2  # until the first line that says what runs; each further one comes after twice the time
 LINES_MAX = 20  # of what a job that failed wrote, without
 SUMMARY = re.compile(r"^oshrun: where the time of .*?^  all of it: .*?$\n|^oshrun: there is no profile.*\n", re.M | re.S)
+WARNING = re.compile(r"^oshrun: warning: .*$", re.M)
 # The first that a routine's name has decides; what has none is "other".
 CLASSES = (("wait", re.compile("wait|test|lock|quiet|fence")),
            ("collectives", re.compile("barrier|sync|broadcast|collect|alltoall|reduce|to_all|scan|team|alloc|align|free|finalize")),
@@ -29,6 +30,11 @@ SHARES = ("compute", "put", "get", "atomics", "collectives", "wait", "other")
 COLUMNS = (("hosts", None), ("PEs", None), ("time", "ns"), ("speed-up", None), ("efficiency", "%"), *((name, "%") for name in SHARES),
            ("fullest link", None), ("busy", "%"))
 FAILED = [None] * (len(COLUMNS) - 2)
+
+
+def read(path):
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
 
 
 class Wrong(Exception):
@@ -72,16 +78,18 @@ class Runs:
         self.oshrun, self.options, self.words, self.problems = oshrun_of(quoit), options, words, []
 
     @staticmethod
-    def wait(process, name):
-        """What it wrote on standard error. A process that this one leaves is ended first."""
-        begin, limit_s = time.monotonic(), PROGRESS_S
+    def wait(process, name, said):
+        """Until it ends; what takes long is named, with the warnings in the file `said`. A process that this one leaves is ended
+        first."""
+        begin, limit_s, seen = time.monotonic(), PROGRESS_S, 0
         try:
-            while True:
+            while process.poll() is None:
                 try:
-                    return process.communicate(timeout=max(begin + limit_s - time.monotonic(), 0))[1]
+                    process.wait(timeout=max(begin + limit_s - time.monotonic(), 0))
                 except subprocess.TimeoutExpired:
-                    print(f"quoit predict: {name}: {limit_s} s so far", file=sys.stderr, flush=True)
-                    limit_s *= 2
+                    warnings = WARNING.findall(read(said))
+                    print(f"quoit predict: {name}: {limit_s} s so far", *warnings[seen:], sep="\n  ", file=sys.stderr, flush=True)
+                    limit_s, seen = limit_s * 2, len(warnings)
         finally:
             if process.poll() is None:
                 process.terminate()
@@ -92,20 +100,18 @@ class Runs:
         pes = hosts * self.options.pes_per_host
         name = f"{model.name}, {hosts} host{'s' * (hosts > 1)}, {pes} PE{'s' * (pes > 1)}"
         with tempfile.TemporaryDirectory(prefix="quoit-predict-") as folder:
-            profile, stats = (os.path.join(folder, part) for part in ("profile", "stats"))
+            profile, stats, errors = (os.path.join(folder, part) for part in ("profile", "stats", "errors"))
             command = [self.oshrun, "--virtual", model.name, *(["--set", model.changes] if model.changes else []), "--compute",
                        self.options.compute, "--hosts", str(hosts), "-n", str(pes), "--profile", profile, "--stats-json", stats,
                        *self.words]
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                       text=True, errors="replace")
-            said = self.wait(process, name)
+            with open(errors, "w", encoding="utf-8") as file:
+                process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=file)
+            self.wait(process, name, errors)
+            said = read(errors)
             if process.returncode != 0:
                 self.fail(f"{name}: status {process.returncode}", said)
                 return None
-            with open(profile, encoding="utf-8") as file:
-                rows = json.load(file)["rows"]
-            with open(stats, encoding="utf-8") as file:
-                carried = json.load(file)
+            rows, carried = json.loads(read(profile))["rows"], json.loads(read(stats))
         if not rows:
             self.fail(f"{name}: no PE has called shmem_init", said)
             return None
