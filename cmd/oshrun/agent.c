@@ -20,6 +20,7 @@
 #include "spawn.h"
 #include "stuck.h"
 #include "top.h"
+#include "trace.h"
 #include "tree.h"
 
 #define FLUSH_NS 5000000000u /* for the last words */
@@ -247,6 +248,8 @@ static void take_from_below(struct talk *talk, const struct talk_frame *frame, c
     if (frame->kind == TALK_LOST)
         tree_mark_gone(job, frame->host);
     talk_pass(&job->talk, frame, bytes);
+    if (frame->kind == TALK_TRACE) /* of which there may be more than this process is to hold */
+        talk_flush(&job->talk, FLUSH_NS);
 }
 
 static void lose_below(struct talk *talk)
@@ -312,6 +315,7 @@ void agent_close(struct job *job)
         send_records(job);
     send_profiles(job);
     talk_flush(&job->talk, FLUSH_NS);
+    trace_send(job);
     talk_close(&job->talk);
     input_close(job);
 }

@@ -17,6 +17,7 @@
 #include "spawn.h"
 #include "stuck.h"
 #include "top.h"
+#include "trace.h"
 #include "tree.h"
 
 #define LOST_GRACE_NS 200000000u /* for the last output of the other hosts */
@@ -164,6 +165,9 @@ static void take_frame(struct talk *talk, const struct talk_frame *frame, const 
         if (pe && host->front && host->layout.profile_bytes == frame->bytes && frame->bytes != 0)
             memcpy(quoit_memory_profile(&host->layout, host->front, pe->index - host->layout.first_pe), bytes,
                    frame->bytes);
+        break;
+    case TALK_TRACE:
+        trace_receive(host, frame, bytes);
         break;
     case TALK_LOOKED:
         awaited_take(host, bytes, frame->bytes);

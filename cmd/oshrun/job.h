@@ -16,7 +16,7 @@
  *   input     standard input of a PE on another machine
  *   spawn     starts the PEs
  *   reap      children that ended, and the effect on the job
- *   inject awaited report stuck trace stats    faults, reports and observation
+ *   inject awaited report stuck meetings trace stats   faults, reports and observation
  *   tree      the agents that this process starts
  *   top       what quoit top shows of several machines
  *   head      what they say

@@ -91,22 +91,36 @@ static void put_packet(FILE *out, uint64_t time_ns, uint32_t field, const struct
     fwrite(packet.bytes, 1, packet.used, out);
 }
 
-static void put_clock(struct message *snapshot, uint32_t id, clockid_t clock)
+static uint64_t read_clock(clockid_t clock)
 {
     struct timespec now;
-    struct message reading = {.used = 0};
     clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+void perfetto_read_clocks(struct perfetto_clocks *clocks_out)
+{
+    clocks_out->monotonic_ns = read_clock(CLOCK_MONOTONIC);
+    clocks_out->boot_ns = read_clock(CLOCK_BOOTTIME);
+    clocks_out->real_ns = read_clock(CLOCK_REALTIME);
+}
+
+static void put_clock(struct message *snapshot, uint32_t id, uint64_t time_ns)
+{
+    struct message reading = {.used = 0};
     put_number(&reading, 1, id);
-    put_number(&reading, 2, (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec);
+    put_number(&reading, 2, time_ns);
     put_message(snapshot, 1, &reading);
 }
 
-void perfetto_put_clocks(FILE *out)
+void perfetto_put_clocks(FILE *out, const struct perfetto_clocks *clocks)
 {
     struct message snapshot = {.used = 0};
-    put_clock(&snapshot, CLOCK_ID_MONO, CLOCK_MONOTONIC);
-    put_clock(&snapshot, CLOCK_ID_BOOT, CLOCK_BOOTTIME);
-    put_clock(&snapshot, CLOCK_ID_REAL, CLOCK_REALTIME);
+    put_clock(&snapshot, CLOCK_ID_MONO, clocks->monotonic_ns);
+    if (clocks->boot_ns)
+        put_clock(&snapshot, CLOCK_ID_BOOT, clocks->boot_ns);
+    if (clocks->real_ns)
+        put_clock(&snapshot, CLOCK_ID_REAL, clocks->real_ns);
     put_number(&snapshot, 2, CLOCK_ID_MONO);
     put_packet(out, 0, 6, &snapshot);
 }

@@ -42,8 +42,16 @@ struct perfetto_event {
     } notes[PERFETTO_NOTES_MAX];
 };
 
-/* What the clocks say now, and that times are of CLOCK_MONOTONIC. First of all. */
-void perfetto_put_clocks(FILE *out);
+/* What the clocks of a machine said at one time. 0: unknown. */
+struct perfetto_clocks {
+    uint64_t monotonic_ns;
+    uint64_t boot_ns;
+    uint64_t real_ns;
+};
+
+void perfetto_read_clocks(struct perfetto_clocks *clocks_out);
+/* First of all. */
+void perfetto_put_clocks(FILE *out, const struct perfetto_clocks *clocks);
 void perfetto_put_process(FILE *out, uint64_t track, int32_t pid, int32_t order, const char *name);
 void perfetto_put_thread(FILE *out, uint64_t track, uint64_t parent, int32_t pid, int32_t tid, const char *name);
 void perfetto_put_track(FILE *out, uint64_t track, uint64_t parent, const char *name);

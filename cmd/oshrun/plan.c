@@ -205,7 +205,7 @@ static bool is_given(const struct plan *plan, enum quoit_option_id id)
 /* In an allocation its machines, unless the hosts are to be of this one. False: reported. */
 static bool find_allocation(struct plan *plan)
 {
-    static const enum quoit_option_id others[] = {QUOIT_OPT_HOSTS, QUOIT_OPT_RING, QUOIT_OPT_TRACE, QUOIT_OPT_DEBUGGER};
+    static const enum quoit_option_id others[] = {QUOIT_OPT_HOSTS, QUOIT_OPT_RING, QUOIT_OPT_DEBUGGER};
     char problem[MACHINES_PROBLEM_BYTES];
     struct allocation allocation = {.rsh = ""};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
@@ -243,7 +243,7 @@ bool plan_has_bridges(const struct plan *plan)
 /* What cannot be over several machines, and `why` there are some. */
 static int check_beside_machines(const struct plan *plan, const char *why)
 {
-    static const enum quoit_option_id others[] = {QUOIT_OPT_HOSTS, QUOIT_OPT_ON, QUOIT_OPT_TRACE};
+    static const enum quoit_option_id others[] = {QUOIT_OPT_HOSTS, QUOIT_OPT_ON};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (is_given(plan, others[i]) && plan_text(plan, others[i])[0])
             return bad_usage("--%s is for the hosts of one machine, and %s", quoit_options_table[others[i]].name, why);

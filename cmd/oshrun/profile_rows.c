@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "env/clock.h"
-#include "hosts.h"
+#include "meetings.h"
 
 #define PLACES_A_QUESTION 32
 #define PLACES_LIMIT_NS   10000000000u
@@ -164,13 +164,10 @@ uint64_t profile_run_ns(const struct profile_table *table, uint32_t pe)
 static void find_pes(struct profile_table *table)
 {
     const struct job *job = table->job;
-    for (uint32_t pe = 0; pe < table->pe_count && job->has_layout; pe++) {
-        const struct host *host = &job->hosts[job->pes[pe].host];
-        struct quoit_profile *profile =
-            host->front ? quoit_memory_profile(&host->layout, host->front, pe - host->layout.first_pe) : NULL;
-        if (!profile || profile->begin_ns == 0 || profile->end_ns < profile->begin_ns)
+    for (uint32_t pe = 0; pe < table->pe_count; pe++) {
+        struct quoit_profile *profile = meetings_record(job, pe);
+        if (!profile)
             continue;
-        quoit_profile_mend(profile);
         table->pes[pe] = profile;
         table->sums[pe].count = profile->unplaced_count;
         table->sums[pe].ns = profile->unplaced_ns;

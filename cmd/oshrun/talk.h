@@ -25,6 +25,7 @@
  *                           <-     NOTES, RECORDS    that; RECORDS of PEs that were asked (enum end_question), and at
  *                                                    the end, for --stats, --stats-json and --profile
  *                           <-     PROFILE pe        once it has ended: where its time went (trace/profile.h)
+ *                           <-     TRACE ring        likewise: some of its events (trace.h)
  *   SURVEY round            ->                       for quoit top: what your host carries, and where its PEs are
  *                           <-     SURVEYED          that (boot/summary.h)
  *   STILL                   ->                       whether your PEs wait, and hold locks (rounds.h)
@@ -103,6 +104,7 @@ enum talk_kind {
     TALK_NOTES,
     TALK_RECORDS,
     TALK_PROFILE,
+    TALK_TRACE,
     TALK_SURVEY,
     TALK_SURVEYED,
     TALK_STILL,

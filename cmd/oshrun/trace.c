@@ -9,13 +9,16 @@
 #include "boot/survey.h"
 #include "env/clock.h"
 #include "hosts.h"
+#include "meetings.h"
 #include "perfetto.h"
 #include "trace.h"
 
 #define STEP_NS        5000000u /* between two polls; a ring of 4 MiB is full after 32768 events */
 #define FILE_BYTES     (1u << 20)
-#define OPEN_DEPTH_MAX 32 /* in names; deeper ones are not closed explicitly */
-#define THREADS_MAX    64 /* of a PE that have a track; the others share one */
+#define OPEN_DEPTH_MAX 32           /* in names; deeper ones are not closed explicitly */
+#define THREADS_MAX    64           /* of a PE that have a track; the others share one */
+#define BATCH_EVENTS   512u         /* that an agent sends at once */
+#define SEND_NS        10000000000u /* for these */
 
 /* A track is identified by kind, host or PE, and index. */
 enum track {
@@ -39,6 +42,7 @@ static uint64_t track_of(enum track kind, uint32_t owner, uint32_t which)
 /* A thread of a PE. The names it is in: their start, 0 if that event was lost. */
 struct traced_thread {
     uint32_t tid; /* OTHER_THREADS: those beyond THREADS_MAX */
+    uint32_t id;  /* in the file */
     uint32_t depth;
     uint64_t begin_ns[OPEN_DEPTH_MAX];
 };
@@ -49,10 +53,11 @@ struct traced_writer {
     uint32_t host;
     uint32_t pe;   /* of a PE */
     uint32_t lane; /* of a lane */
-    pid_t pid;
+    uint32_t id;   /* of its process in the file */
     bool is_lane;
     bool has_links; /* of a lane: it serves links, not a network */
     uint64_t lost_told;
+    int64_t ahead_ns;    /* its clock, of that of the file */
     uint64_t dma_tracks; /* of a lane: bit per DMA slot, whether its track is declared */
     struct traced_thread *threads;
     uint32_t thread_count;
@@ -68,8 +73,12 @@ struct trace {
     uint32_t writer_count;
     uint64_t *bytes_told; /* of each direction: 2 host + side */
     uint64_t event_count;
-    bool has_slots; /* the protocol has queues of slots */
-    bool is_broken; /* the file could not be written, which was reported */
+    uint64_t last_ns;              /* of an event */
+    uint32_t id_count;             /* of processes and threads, where these are numbered */
+    struct perfetto_clocks clocks; /* of several machines: of host 0 */
+    bool is_late;                  /* events are taken at the end */
+    bool has_slots;                /* the protocol has queues of slots */
+    bool is_broken;                /* the file could not be written, which was reported */
 };
 
 static const char *const frame_names[QUOIT_FRAME_KIND_COUNT] = {
@@ -104,7 +113,11 @@ bool trace_open(struct job *job)
     trace->buffer = malloc(FILE_BYTES);
     if (trace->buffer)
         setvbuf(trace->out, trace->buffer, _IOFBF, FILE_BYTES);
-    perfetto_put_clocks(trace->out);
+    trace->is_late = job->role == ROLE_HEAD || job->clock;
+    if (!trace->is_late) {
+        perfetto_read_clocks(&trace->clocks);
+        perfetto_put_clocks(trace->out, &trace->clocks);
+    }
     job->trace = trace;
     return true;
 }
@@ -122,20 +135,29 @@ static void declare_direction(const struct job *job, uint32_t host, enum quoit_s
         snprintf(name, sizeof name, "host%u -> host%u (%s) bytes", host, to, way);
     else
         snprintf(name, sizeof name, "host%u network bytes %s", host, side == QUOIT_RIGHT ? "sent" : "fetched");
-    perfetto_put_counter(job->trace->out, track_of(TRACK_BYTES, direction, 0), proxy, PERFETTO_UNIT_BYTES, name);
+    if (!job->trace->is_late) /* else it is known only how many there were in all */
+        perfetto_put_counter(job->trace->out, track_of(TRACK_BYTES, direction, 0), proxy, PERFETTO_UNIT_BYTES, name);
     for (uint32_t lane = 0; lane < layout->link_lane_count && job->trace->has_slots; lane++) {
         snprintf(name, sizeof name, "host%u -> host%u (%s) lane %u slots in use", host, to, way, lane);
         perfetto_put_counter(job->trace->out, track_of(TRACK_SLOTS, direction, lane), proxy, PERFETTO_UNIT_COUNT, name);
     }
 }
 
-static void declare_pe(const struct job *job, const struct pe *pe, int32_t order)
+/* What stands for a process or a thread in the file. */
+static uint32_t id_of(struct trace *trace, uint32_t own_id)
 {
+    return trace->is_late ? ++trace->id_count : own_id;
+}
+
+static uint32_t declare_pe(const struct job *job, const struct pe *pe, int32_t order)
+{
+    uint32_t id = id_of(job->trace, (uint32_t)pe->program_pid);
     char name[64];
     snprintf(name, sizeof name, "PE %u host%u", pe->index, pe->host);
-    perfetto_put_process(job->trace->out, track_of(TRACK_PE, pe->index, 0), pe->program_pid, order, name);
+    perfetto_put_process(job->trace->out, track_of(TRACK_PE, pe->index, 0), (int32_t)id, order, name);
     snprintf(name, sizeof name, "PE %u landings", pe->index);
     perfetto_put_track(job->trace->out, track_of(TRACK_LANDING, pe->index, 0), track_of(TRACK_PE, pe->index, 0), name);
+    return id;
 }
 
 /* Hosts in order, each with its PEs and then its proxy. */
@@ -146,24 +168,25 @@ static void declare_host(struct job *job, struct host *host)
     const struct quoit_layout *layout = &host->layout;
     int32_t order = (int32_t)(layout->first_pe + host->index);
     for (uint32_t local = 0; local < layout->local_count; local++) {
-        declare_pe(job, &job->pes[layout->first_pe + local], order++);
+        uint32_t id = declare_pe(job, &job->pes[layout->first_pe + local], order++);
         trace->writers[trace->writer_count++] =
             (struct traced_writer){.ring = quoit_memory_trace(layout, host->front, local),
                                    .host = host->index,
-                                   .pid = job->pes[layout->first_pe + local].program_pid,
+                                   .id = id,
                                    .pe = layout->first_pe + local};
     }
     if (!quoit_job_config_has_proxies(&job->config))
         return;
     snprintf(name, sizeof name, "proxy host%u", host->index);
-    perfetto_put_process(trace->out, track_of(TRACK_PROXY, host->index, 0), host->proxy_pid, order, name);
+    uint32_t id = id_of(trace, (uint32_t)host->proxy_pid);
+    perfetto_put_process(trace->out, track_of(TRACK_PROXY, host->index, 0), (int32_t)id, order, name);
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
         declare_direction(job, host->index, side);
     for (uint32_t lane = 0; lane < layout->lane_count; lane++)
         trace->writers[trace->writer_count++] =
             (struct traced_writer){.ring = quoit_memory_trace(layout, host->front, layout->local_count + lane),
                                    .host = host->index,
-                                   .pid = host->proxy_pid,
+                                   .id = id,
                                    .lane = lane,
                                    .is_lane = true,
                                    .has_links = lane < layout->link_lane_count};
@@ -200,22 +223,25 @@ static struct traced_thread *thread_of(const struct job *job, struct traced_writ
         return NULL;
     writer->threads = more;
     struct traced_thread *thread = &more[writer->thread_count++];
-    *thread = (struct traced_thread){.tid = tid};
+    *thread = (struct traced_thread){.tid = tid, .id = tid};
+    bool is_first = job->trace->is_late ? writer->thread_count == 1 : tid == writer->id;
+    if (job->trace->is_late)
+        thread->id = is_first && !writer->is_lane ? writer->id : ++job->trace->id_count;
     const struct pe *pe = &job->pes[writer->pe];
     if (writer->is_lane) {
         snprintf(name, sizeof name, "lane %u host%u", writer->lane, writer->host);
         perfetto_put_thread(job->trace->out, track_of(TRACK_LANE, writer->host, writer->lane),
-                            track_of(TRACK_PROXY, writer->host, 0), writer->pid, (int32_t)tid, name);
+                            track_of(TRACK_PROXY, writer->host, 0), (int32_t)writer->id, (int32_t)thread->id, name);
         return thread;
     }
-    if (tid == (uint32_t)writer->pid)
+    if (is_first)
         snprintf(name, sizeof name, "PE %u host%u", pe->index, pe->host);
     else if (tid == OTHER_THREADS)
         snprintf(name, sizeof name, "PE %u host%u other threads", pe->index, pe->host);
     else
-        snprintf(name, sizeof name, "PE %u host%u thread %u", pe->index, pe->host, tid);
-    perfetto_put_thread(job->trace->out, track_of(TRACK_PE_THREAD, pe->index, tid), track_of(TRACK_PE, pe->index, 0),
-                        writer->pid, (int32_t)tid, name);
+        snprintf(name, sizeof name, "PE %u host%u thread %u", pe->index, pe->host, thread->id);
+    perfetto_put_thread(job->trace->out, track_of(TRACK_PE_THREAD, pe->index, thread->id),
+                        track_of(TRACK_PE, pe->index, 0), (int32_t)writer->id, (int32_t)thread->id, name);
     return thread;
 }
 
@@ -289,7 +315,7 @@ static void put_pe_event(const struct job *job, struct traced_writer *writer, co
     char name[64];
     const struct trace *trace = job->trace;
     struct traced_thread *thread = thread_of(job, writer, from->tid);
-    uint64_t track = track_of(TRACK_PE_THREAD, writer->pe, thread ? thread->tid : 0);
+    uint64_t track = track_of(TRACK_PE_THREAD, writer->pe, thread ? thread->id : 0);
     struct perfetto_event event = {
         .track = track, .time_ns = from->begin_ns, .name = name, .category = "put", .flow = from->flow};
     note_pe(&event, 0, from);
@@ -434,6 +460,16 @@ static void put_lost(const struct trace *trace, struct traced_writer *writer, ui
     perfetto_put_event(trace->out, &event);
 }
 
+/* By the clock of the file. */
+static void align(const struct traced_writer *writer, struct trace *trace, struct quoit_trace_event *event)
+{
+    event->begin_ns -= (uint64_t)writer->ahead_ns;
+    event->end_ns -= (uint64_t)writer->ahead_ns;
+    uint64_t last_ns = event->kind == QUOIT_TRACE_LEAVE ? event->end_ns : event->begin_ns;
+    if (last_ns > trace->last_ns)
+        trace->last_ns = last_ns;
+}
+
 /* At most as many as the ring holds, so that a ring written continuously does not delay the others. */
 static void drain_writer(struct job *job, struct traced_writer *writer, uint64_t now_ns)
 {
@@ -441,13 +477,14 @@ static void drain_writer(struct job *job, struct traced_writer *writer, uint64_t
     for (uint32_t i = 0; i < job->config.trace_count && quoit_trace_take(writer->ring, job->config.trace_count, &event);
          i++) {
         event.name[sizeof event.name - 1] = '\0';
+        align(writer, job->trace, &event);
         job->trace->event_count++;
         if (writer->is_lane)
             put_lane_event(job, writer, &event);
         else
             put_pe_event(job, writer, &event);
     }
-    put_lost(job->trace, writer, now_ns);
+    put_lost(job->trace, writer, job->trace->is_late ? job->trace->last_ns : now_ns);
 }
 
 /* Of a direction of a ring; of a host without links, over a network what the host sent (RIGHT), and fetched (LEFT). */
@@ -484,17 +521,156 @@ static void drain(struct job *job, uint64_t now_ns)
     struct trace *trace = job->trace;
     for (uint32_t i = 0; i < trace->writer_count; i++)
         drain_writer(job, &trace->writers[i], now_ns);
-    put_bytes(job, now_ns);
+    if (!trace->is_late)
+        put_bytes(job, now_ns);
     if (fflush(trace->out) != 0 && !trace->is_broken) {
         quoit_say("cannot write %s: %s [Q0213]", plan_text(job->plan, QUOIT_OPT_TRACE), strerror(errno));
         trace->is_broken = true;
     }
 }
 
+/* --- Several machines --- */
+
+/* Precedes the events. */
+struct batch_head {
+    uint64_t lost_count;
+    struct perfetto_clocks clocks; /* of the machine */
+};
+
+/* False: oshrun takes no more. */
+static bool send_ring(struct job *job, uint32_t index, struct quoit_trace_ring *ring)
+{
+    struct {
+        struct batch_head head;
+        struct quoit_trace_event events[BATCH_EVENTS];
+    } batch;
+    uint32_t count, sent = 0;
+    do {
+        batch.head.lost_count = atomic_load_explicit(&ring->lost_count, memory_order_relaxed);
+        perfetto_read_clocks(&batch.head.clocks);
+        for (count = 0; count < BATCH_EVENTS && sent < job->config.trace_count; count++, sent++)
+            if (!quoit_trace_take(ring, job->config.trace_count, &batch.events[count]))
+                break;
+        talk_say(&job->talk, TALK_TRACE, index, &batch, sizeof batch.head + count * sizeof batch.events[0]);
+        talk_flush(&job->talk, SEND_NS);
+    } while (count == BATCH_EVENTS && buffer_used(&job->talk.said) == 0);
+    return buffer_used(&job->talk.said) == 0;
+}
+
+void trace_send(struct job *job)
+{
+    const struct host *host = &job->hosts[job->own_host];
+    const struct quoit_layout *layout = &host->layout;
+    for (uint32_t i = 0; host->front && job->config.trace_count && i < layout->local_count + layout->lane_count; i++)
+        if (!send_ring(job, i, quoit_memory_trace(layout, host->front, i)))
+            return;
+}
+
+void trace_receive(struct host *host, const struct talk_frame *frame, const void *bytes)
+{
+    struct job *job = host->job;
+    const struct quoit_layout *layout = &host->layout;
+    struct batch_head head;
+    if (!job->trace || !host->front || frame->pe >= layout->local_count + layout->lane_count ||
+        frame->bytes < sizeof head)
+        return;
+    struct quoit_trace_ring *ring = quoit_memory_trace(layout, host->front, frame->pe);
+    memcpy(&head, bytes, sizeof head);
+    atomic_store_explicit(&ring->lost_count, head.lost_count, memory_order_relaxed);
+    if (host->index == 0)
+        job->trace->clocks = head.clocks;
+    ring->event_count = job->config.trace_count; /* the host's events have come */
+    for (size_t at = sizeof head; frame->bytes - at >= sizeof(struct quoit_trace_event);
+         at += sizeof(struct quoit_trace_event)) {
+        struct quoit_trace_event event;
+        memcpy(&event, (const char *)bytes + at, sizeof event);
+        quoit_trace_keep(ring, &event);
+    }
+    uint64_t limit_ns = loop_now_ns(&job->loop) + HOSTS_STOP_NS;
+    if (job->proxies_stop_ns && job->proxies_stop_ns < limit_ns) /* the agent has not ended, since it sends */
+        job->proxies_stop_ns = limit_ns;
+}
+
+/* Where a machine's clock was compared, and how well. */
+static void put_clock(const struct job *job, uint32_t host, const struct meeting_clock *clock)
+{
+    struct perfetto_event event = {.type = PERFETTO_INSTANT,
+                                   .track = track_of(TRACK_PROXY, host, 0),
+                                   .time_ns = job->trace->last_ns,
+                                   .name = "clock compared",
+                                   .category = "clock"};
+    if (clock->error_ns == UINT64_MAX)
+        event.name = "clock not compared";
+    event.notes[0].name = "error_ns";
+    event.notes[0].value = clock->error_ns;
+    perfetto_put_event(job->trace->out, &event);
+}
+
+/* Of all but host 0, whose clock is that of the file. */
+static void say_error(const struct job *job, const struct meeting_clock *clocks)
+{
+    uint64_t most_ns = 0;
+    for (uint32_t host = 1; host < job->plan->host_count; host++)
+        if (clocks[host].error_ns > most_ns)
+            most_ns = clocks[host].error_ns;
+    if (most_ns == UINT64_MAX)
+        quoit_say("the clocks of the machines were not compared, for want of a barrier of all PEs");
+    else if (job->plan->host_count > 1)
+        quoit_say("the clocks of %u machines agree in the trace to %.1f us", job->plan->host_count,
+                  (double)most_ns / 1000);
+}
+
+/* False: out of memory. */
+static bool compare_clocks(struct job *job, struct meeting_clock *clocks)
+{
+    size_t count = 0;
+    struct quoit_profile **records = calloc(job->plan->pe_count, sizeof *records);
+    for (uint32_t pe = 0; pe < job->plan->pe_count && records; pe++)
+        records[pe] = meetings_record(job, pe);
+    struct meeting_part *parts = records ? meetings_list(records, job->plan->pe_count, &count) : NULL;
+    bool is_done = parts && meetings_compare_clocks(job, records, parts, count, clocks);
+    free(parts);
+    free(records);
+    return is_done;
+}
+
+/* Before the events of several machines. */
+static struct meeting_clock *align_machines(struct job *job)
+{
+    struct meeting_clock *clocks = calloc(job->plan->host_count, sizeof *clocks);
+    struct trace *trace = job->trace;
+    if (!clocks || !compare_clocks(job, clocks)) {
+        free(clocks);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < trace->writer_count; i++)
+        trace->writers[i].ahead_ns = clocks[trace->writers[i].host].ahead_ns;
+    return clocks;
+}
+
+/* Hosts of which nothing has come. */
+static void say_missing(const struct job *job)
+{
+    const struct trace *trace = job->trace;
+    char name[HOSTS_NAME_BYTES];
+    uint32_t missing = 0, first = 0;
+    for (uint32_t i = 0; i < trace->writer_count; i++)
+        if (trace->writers[i].ring->event_count == 0 &&
+            (i == 0 || trace->writers[i].host != trace->writers[i - 1].host)) {
+            first = missing++ ? first : trace->writers[i].host;
+        }
+    if (missing == 1)
+        quoit_say("the trace has no events of %s", hosts_name(job, first, name));
+    else if (missing)
+        quoit_say("the trace has no events of %s and %u more", hosts_name(job, first, name), missing - 1);
+}
+
+/* --- The whole --- */
+
 uint64_t trace_step(struct job *job, uint64_t now_ns)
 {
     struct trace *trace = job->trace;
-    if (!trace || !job->has_layout || (!trace->writers && !declare_all(job)))
+    if (!trace || trace->is_late || !job->has_layout || (!trace->writers && !declare_all(job)))
         return UINT64_MAX;
     if (now_ns >= trace->next_ns) {
         drain(job, quoit_clock_now_ns());
@@ -503,13 +679,32 @@ uint64_t trace_step(struct job *job, uint64_t now_ns)
     return trace->next_ns;
 }
 
+/* All events of several machines. */
+static void drain_machines(struct job *job)
+{
+    struct trace *trace = job->trace;
+    perfetto_put_clocks(trace->out, &trace->clocks);
+    if (!job->has_layout || !declare_all(job))
+        return;
+    struct meeting_clock *clocks = align_machines(job);
+    drain(job, 0);
+    for (uint32_t host = 1; host < job->plan->host_count && clocks; host++)
+        put_clock(job, host, &clocks[host]);
+    if (clocks)
+        say_error(job, clocks);
+    say_missing(job);
+    free(clocks);
+}
+
 bool trace_finish(struct job *job)
 {
     struct trace *trace = job->trace;
     uint64_t lost = 0;
     if (!trace)
         return true;
-    if (job->has_layout && (trace->writers || declare_all(job)))
+    if (trace->is_late)
+        drain_machines(job);
+    else if (job->has_layout && (trace->writers || declare_all(job)))
         drain(job, quoit_clock_now_ns());
     for (uint32_t i = 0; i < trace->writer_count; i++) {
         lost += lost_of(&trace->writers[i]);

@@ -40,6 +40,18 @@ bool quoit_trace_take(struct quoit_trace_ring *ring, uint64_t event_count, struc
     return true;
 }
 
+bool quoit_trace_keep(struct quoit_trace_ring *ring, const struct quoit_trace_event *event)
+{
+    uint64_t at = atomic_load_explicit(&ring->reserved_count, memory_order_relaxed);
+    if (at >= ring->event_count)
+        return false;
+    atomic_store_explicit(&ring->reserved_count, at + 1, memory_order_relaxed);
+    struct quoit_trace_slot *slot = &ring->slots[at];
+    slot->event = *event;
+    atomic_store_explicit(&slot->sequence, at + 1, memory_order_release);
+    return true;
+}
+
 uint64_t quoit_trace_enter(struct quoit_trace_ring *ring, const char *name, uint64_t bytes, uint32_t pe)
 {
     struct quoit_trace_event event = {.kind = QUOIT_TRACE_ENTER, .bytes = bytes, .pe = pe, .depth = own_depth++};

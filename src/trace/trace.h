@@ -94,6 +94,10 @@ void quoit_trace_write(struct quoit_trace_ring *ring, struct quoit_trace_event *
  * read from the ring, where a PE could have written anything, as it could into the event. */
 bool quoit_trace_take(struct quoit_trace_ring *ring, uint64_t event_count, struct quoit_trace_event *event_out);
 
+/* Of a ring that nobody writes to: appends a copy of an event of another ring of at most this size, as it is. False: it
+ * is full. */
+bool quoit_trace_keep(struct quoit_trace_ring *ring, const struct quoit_trace_event *event);
+
 /* Begin and end of a named activity of this thread; activities nest. */
 uint64_t quoit_trace_enter(struct quoit_trace_ring *ring, const char *name, uint64_t bytes, uint32_t pe);
 void quoit_trace_leave(struct quoit_trace_ring *ring, uint64_t begin_ns, uint64_t sleep_count);

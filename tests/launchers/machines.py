@@ -213,7 +213,6 @@ class Options(scenario.Case):
                                (("--host", "a,b", "--network-device", "10.1.0.0/33"), '--network-device: "10.1.0.0/33" is no subnet'),
                                (("--host", "a,b", "--network-ports", "9-1"), '--network-ports: "9-1" is no port'),
                                (("--host", "a", "--hosts", 2), "--hosts is for the hosts of one machine"),
-                               (("--host", "a", "--trace", "t"), "--trace is for the hosts of one machine"),
                                (("--host", "a,b", "--network", "ring"), "--network ring joins the hosts of one machine")):
             result = self.run_job(*options, GREET)
             self.assertEqual(result.status, 2, result)

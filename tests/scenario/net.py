@@ -734,7 +734,7 @@ class Bridges(scenario.Case):
                                 (["--bridges", "a,b", "-n", 2], "on the 3 machines of a ring of bridges"),
                                 (["--host", "a,b"], "--ring names the hosts"), (["--hosts", 3], "--hosts belongs to the ring"),
                                 (["--driver", "emulated"], "--driver belongs to the ring"), (["--on", 1], "--on is for"),
-                                (["--weight", 5], "whose rate nobody divides"), (["--trace", "/no/trace"], "--trace is for"),
+                                (["--weight", 5], "whose rate nobody divides"),
                                 (["--bridges", "a,b", "--network", "auto"], "is a ring of links, and --network auto has none"),
                                 (["--bridges", "a,b", "--rings", 2], "--rings is for hosts that oshrun joins")):
             result = self.run_job("--ring", name, *words, "true")

@@ -20,7 +20,7 @@ LAYERS = ["base", "env", "virtual", "trace", "wire", "port", "share", "net", "ri
 # Headers of the launcher, in order: a file includes those before its own, so that no two call each other.
 LAUNCHER = ["fault", "foreign", "program", "machines", "allocation", "bridges", "plan", "beside", "help", "rounds", "loop", "buffer", "talk", "output", "terminal", "stopping",
             "children", "front", "guard", "setup", "job",
-            "network", "hosts", "silence", "end", "clock", "suspend", "service", "attach", "input", "spawn", "reap", "inject", "awaited", "report", "stuck", "perfetto", "trace", "stats",
+            "network", "hosts", "silence", "end", "clock", "suspend", "service", "attach", "input", "spawn", "reap", "inject", "awaited", "report", "stuck", "meetings", "perfetto", "trace", "stats",
             "profile_rows", "profile_meetings", "profile_text", "profile_json", "profile",
             "tree", "top", "head", "agent", "main"]
 FILE_LINES_MAX = 900

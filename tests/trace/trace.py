@@ -3,11 +3,13 @@
 slices, counters that agree with --stats; and a valid file whichever process is killed, and however many events are
 lost.
 Method: programs whose calls, routes and hops are known are traced, and the file is read by perfetto.py, which was
-written from Perfetto's .proto files."""
+written from Perfetto's .proto files. Machines are commands of this one, by a --rsh that ignores the name; one of them has
+another clock, where a time namespace may be made."""
 import collections
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -289,6 +291,160 @@ class Known(Tracing):
         trace = perfetto.Trace(self.path)
         seen = collections.Counter(part.name for part in trace.slices if part.category == "link")
         self.assertTrue(seen["link to the right down"] and seen["link to the left up"], seen)
+
+
+CLOCK_AHEAD_S = 100000
+RSH = f"""#!/bin/sh
+name=$1; shift
+[ "$name" = ahead ] && exec unshare --time --monotonic {CLOCK_AHEAD_S} --fork --kill-child "$@"
+exec "$@"
+"""
+
+
+class Machines(Tracing):
+    def setUp(self):
+        super().setUp()
+        self.rsh = os.path.join(self.folder.name, "rsh")
+        with open(self.rsh, "w", encoding="utf-8") as file:
+            file.write(RSH)
+        os.chmod(self.rsh, 0o755)
+
+    def on(self, hosts):
+        return ("--trace", self.path, "--host", hosts, "--rsh", self.rsh, "--network", "tcp")
+
+    def errors(self, trace, hosts):
+        """How far the clock of each host may be off, in ns, as the trace says it."""
+        found = {trace.name(part.track): part.notes["error_ns"] for part in trace.slices if part.name == "clock compared"}
+        self.assertEqual(sorted(found), [f"proxy host{host}" for host in range(1, hosts)])
+        return [0] + [found[f"proxy host{host}"] for host in range(1, hosts)]
+
+    def agents(self):
+        found = []
+        for pid in self.pids_of("quoit-job"):
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                found += [pid] * (b"--agent" in file.read())
+        return found
+
+    def host_of(self, trace, part):
+        return int(re.search(r"host(\d+)", trace.name(part.track))[1])
+
+    def check_times(self, trace, hosts, span_ns):
+        """All is of one clock: a frame arrives after it was sent, and a barrier ends after all have come to it."""
+        errors = self.errors(trace, hosts)
+        begin, end = min(part.begin for part in trace.slices), max(part.end for part in trace.slices)
+        self.assertLess(end - begin, span_ns + 2 * max(errors))
+        hops = 0
+        for chain in trace.flows().values():
+            sent = {(self.host_of(trace, part), part.name.split()[1]): part for part in chain if part.category == "send"}
+            for part in chain:
+                if part.category == "deliver":
+                    (source, _), start = next(item for item in sent.items()
+                                              if item[0][1] == part.name.split()[1] and item[0][0] != self.host_of(trace, part))
+                    self.assertGreaterEqual(part.end + errors[source] + errors[self.host_of(trace, part)], start.begin)
+                    hops += 1
+        self.assertGreater(hops, 0)
+        calls = [part for part in trace.slices if part.name == "shmem_barrier_all"]
+        for name in {trace.name(part.track) for part in calls}:
+            self.assertEqual(len([part for part in calls if trace.name(part.track) == name]), 2)
+        for which in (0, 1):  # the first and the second of each PE
+            both = [[part for part in calls if part.track == track][which] for track in {part.track for part in calls}]
+            for left in both:
+                for came in both:
+                    self.assertGreaterEqual(left.end + errors[self.host_of(trace, left)] + errors[self.host_of(trace, came)],
+                                            came.begin)
+
+    def check_calls(self, trace, pes, rounds, size):
+        """The calls of known.c, and each request with its whole chain over the network."""
+        mine, seen = [part for part in trace.slices if part.track == self.named(trace, "PE 0 host0")], 0
+        flows, hosts = trace.flows(), {pe: int(re.search(r"host(\d+)", track["name"])[1]) for track in trace.tracks.values()
+                                       if "process" in track for pe in re.findall(r"^PE (\d+) ", track["name"])}
+        for name, kind, answer, extent in (("shmem_putmem", "PUT", "ACK", size), ("shmem_getmem", "GET", None, size),
+                                           ("shmem_long_atomic_fetch_add", "AMO_FETCH", "VALUE", 8)):
+            found = [part for part in mine if part.category == "call" and part.name == name]
+            self.assertEqual([call.notes for call in found],
+                             [{"pe": pe, "bytes": extent} for _ in range(rounds) for pe in range(1, pes)])
+            for call in found:
+                inside = [part for part in mine if part.parent == (call.begin, call.name) and part.flows]
+                to = hosts[str(call.notes["pe"])]
+                if inside or to == 0: # else by an endpoint of the PE itself, which has no lane
+                    self.assertEqual([part.name for part in inside], [f"request {kind}"] * (to != 0))
+                seen += bool(inside)
+                for part in inside:
+                    names = {(trace.name(each.track), each.name) for each in flows[part.flows[0]]} - {
+                        (f"lane 0 host{to}", "send ACK"), ("lane 0 host0", "deliver ACK")}
+                    expected = {("PE 0 host0", part.name)}
+                    if kind == "GET":
+                        expected |= {("lane 0 network", "network GET")}
+                    else:
+                        expected |= {("lane 0 host0", f"send {kind}"), (f"lane 0 host{to}", f"deliver {kind}")}
+                    if kind == "AMO_FETCH":
+                        expected |= {(f"lane 0 host{to}", f"send {answer}"), ("lane 0 host0", f"deliver {answer}")}
+                    self.assertEqual(names, expected)
+        self.assertGreater(seen, rounds)
+
+    def test_calls_and_hops(self):
+        """Also through agents that other agents start."""
+        for hosts, options in (("a:2,b", ()), ("a,b,c,d:2", ("--fan-out", 1))):
+            with self.subTest(hosts=hosts):
+                pes, count, start = (3, 2, time.monotonic_ns()) if not options else (5, 4, time.monotonic_ns())
+                result = self.run_job(*self.on(hosts), *options, "-n", pes, KNOWN, 5, 3000)
+                span_ns = time.monotonic_ns() - start
+                self.assertEqual(result.status, 0, result)
+                self.assertRegex(result.err, rf"^oshrun: the clocks of {count} machines agree in the trace to \d+\.\d us\n$")
+                trace = perfetto.Trace(self.path)
+                self.assertEqual(trace.open, [])
+                self.check_calls(trace, pes, 5, 3000)
+                self.check_times(trace, count, span_ns)
+                ids = [track[kind].get("tid", track[kind]["pid"]) for track in trace.tracks.values()
+                       for kind in ("process", "thread") if kind in track]
+                self.assertEqual({number for number in set(ids) if ids.count(number) > 2}, set())
+
+    def test_clocks_that_differ(self):
+        """Of the second machine by a day; of the first one, whose clock is that of the trace."""
+        if subprocess.run(["unshare", "--time", "--monotonic", "5", "true"], capture_output=True, check=False).returncode:
+            self.skipTest("no time namespace may be made here")
+        for hosts, is_first in (("a,ahead", False), ("ahead,b", True)):
+            with self.subTest(hosts=hosts):
+                start = time.monotonic_ns()
+                result = self.run_job(*self.on(hosts), "-n", 2, KNOWN, 20, 3000)
+                end = time.monotonic_ns()
+                self.assertEqual(result.status, 0, result)
+                trace = perfetto.Trace(self.path)
+                self.check_calls(trace, 2, 20, 3000)
+                self.check_times(trace, 2, end - start)
+                ahead_ns = CLOCK_AHEAD_S * 10**9 * is_first
+                self.assertTrue(start + ahead_ns <= trace.clocks[perfetto.MONOTONIC] <= end + ahead_ns)
+                slack_ns = max(self.errors(trace, 2))
+                self.assertTrue(all(start + ahead_ns - slack_ns <= part.begin <= part.end <= end + ahead_ns + slack_ns
+                                    for part in trace.slices))
+
+    def test_rings_that_are_full(self):
+        result = self.run_job(*self.on("a,b,c"), "--trace-buffer", "8K", "-n", 3, BUSY, 200)
+        self.assertEqual(result.status, 0, result)
+        trace = perfetto.Trace(self.path)
+        lost = sum(part.notes["count"] for part in trace.slices if part.name == "events lost")
+        self.assertGreater(lost, 0)
+        self.assertRegex(result.err, rf"(?m)^oshrun: the trace lacks {lost} of \d+ events; ")
+
+    def test_jobs_that_end_badly(self):
+        """A PE is killed: the events of all machines are there; an agent is: those of the others."""
+        for kind in ("scenario_busy", "agent"):
+            with self.subTest(kind=kind):
+                job = self.start(*self.on("a,b"), "-n", 2, BUSY)
+                self.assertEqual(job.stdout.readline(), b"begun\n")
+                time.sleep(0.1)
+                victims = self.pids_of("scenario_busy") if kind != "agent" else self.agents()
+                os.kill(victims[-1], signal.SIGKILL)
+                _, err = job.communicate(timeout=scenario.LIMIT_S)
+                self.assert_nothing_left()
+                trace = perfetto.Trace(self.path)
+                found = {trace.name(part.track) for part in trace.slices if part.category == "call"}
+                if kind == "agent":
+                    self.assertEqual(len(found), 1, found)
+                    self.assertRegex(err.decode(), "(?m)^oshrun: the trace has no events of ")
+                else:
+                    self.assertEqual(found, {"PE 0 host0", "PE 1 host1"})
+                self.assertTrue([part for part in trace.slices if part.name == "shmem_putmem"])
 
 
 class Lost(Tracing):
