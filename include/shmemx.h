@@ -17,6 +17,15 @@ extern "C" {
 uint64_t shmemx_trace_begin(const char *name, size_t bytes, int pe);
 void shmemx_trace_end(uint64_t begun);
 
+/* --- Lines of a language above C in the rows of `oshrun --profile`. profiled: 1 between shmem_init and shmem_finalize
+ * of a job that has a profile, else 0; then the others do nothing. file: a number for a source file by its path, of
+ * which 255 bytes are recorded; of more than 62 files and libraries the further ones are all "(other)". line: until the
+ * next call, routines that the calling thread calls count as called from this line, which is at least 1, of such a
+ * file; with 0 and 0 from their return addresses again. Any thread. Errors: none. */
+int shmemx_profiled(void);
+int shmemx_profile_file(const char *path);
+void shmemx_profile_line(int file, int line);
+
 /* --- Symmetric memory that occupies none before it is used, for blocks of which each PE uses its own part.
  *
  * reserve: as shmem_align, but the block reads as zero, and what was never part of another block is taken from the

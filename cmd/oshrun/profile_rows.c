@@ -9,6 +9,7 @@
 
 #define PLACES_A_QUESTION 32
 #define PLACES_LIMIT_NS   10000000000u
+#define OTHER_FILES       "(other)" /* those that found no room in the profile */
 
 /* A site of a PE. */
 struct entry {
@@ -21,6 +22,8 @@ struct entry {
 static const char *object_of(const struct profile_table *table, uint32_t pe, const struct quoit_profile_site *site)
 {
     const char *executable = table->job->pes[pe].executable;
+    if (quoit_profile_is_line(site->from))
+        return site->object != 0 ? table->pes[pe]->objects[site->object] : OTHER_FILES;
     if (site->address == 0)
         return "";
     return site->object != 0 ? table->pes[pe]->objects[site->object] : executable ? executable : "";
@@ -85,6 +88,23 @@ static void ask_places(struct entry *entries, size_t count, uint64_t deadline_ns
     quoit_place_find(entries[0].object, addresses, asked, deadline_ns, places);
 }
 
+/* What is known without a question: a line that the program gave, or nothing. */
+static void tell_place(struct entry *entry, struct quoit_place *place)
+{
+    const char *slash = strrchr(entry->object, '/'), *file = slash ? slash + 1 : entry->object;
+    entry->place = place;
+    if (!quoit_profile_is_line(entry->site->from))
+        return;
+    snprintf(place->line, sizeof place->line, "%.80s", file);
+    if (entry->site->object != 0)
+        snprintf(place->line, sizeof place->line, "%.80s:%u", file, (uint32_t)entry->site->from);
+}
+
+static bool is_asked_for(const struct entry *entry)
+{
+    return entry->object[0] && !quoit_profile_is_line(entry->site->from);
+}
+
 /* Entries are ordered by object and address. */
 static void find_places(struct entry *entries, size_t count, struct quoit_place *places)
 {
@@ -96,10 +116,10 @@ static void find_places(struct entry *entries, size_t count, struct quoit_place 
             if (different > PLACES_A_QUESTION)
                 break;
         }
-        if (entries[i].object[0])
+        if (is_asked_for(&entries[i]))
             ask_places(&entries[i], end - i, deadline_ns, &places[i]);
-        for (size_t j = i; j < end && !entries[i].object[0]; j++)
-            entries[j].place = &places[j]; /* which says nothing */
+        for (size_t j = i; j < end && !is_asked_for(&entries[i]); j++)
+            tell_place(&entries[j], &places[j]);
     }
 }
 

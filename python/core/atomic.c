@@ -150,6 +150,7 @@ static void *at_or_null(unsigned long long base, size_t offset)
 
 PyObject *core_atomic(PyObject *module, PyObject *arguments)
 {
+    CORE_AT_LINE;
     const char *op_name, *type_name;
     unsigned long long ctx, base, offsets_at, values, conds, fetched;
     Py_ssize_t count;
@@ -282,6 +283,7 @@ static PyObject *waited(enum how how, const struct awaited *awaited, size_t foun
 
 PyObject *core_wait(PyObject *module, PyObject *arguments)
 {
+    CORE_AT_LINE;
     const char *how_name, *type;
     unsigned long long objects, values, status;
     Py_ssize_t count;

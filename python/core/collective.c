@@ -76,6 +76,7 @@ static PyObject *result_of(int status, const char *routine)
 
 PyObject *core_reduce(PyObject *module, PyObject *arguments)
 {
+    CORE_AT_LINE;
     const char *op, *type;
     unsigned long long team, dest, source;
     Py_ssize_t count;
@@ -99,6 +100,7 @@ typedef int bytes_function(shmem_team_t team, void *dest, const void *source, si
 
 static PyObject *call(bytes_function *function, PyObject *arguments, const char *routine)
 {
+    CORE_AT_LINE;
     unsigned long long team, dest, source;
     Py_ssize_t bytes;
     int status;
@@ -130,6 +132,7 @@ PyObject *core_alltoall(PyObject *module, PyObject *arguments)
 
 PyObject *core_alltoalls(PyObject *module, PyObject *arguments)
 {
+    CORE_AT_LINE;
     unsigned long long team, dest, source;
     Py_ssize_t to, from, count;
     int itemsize, status = -1;
@@ -151,6 +154,7 @@ PyObject *core_alltoalls(PyObject *module, PyObject *arguments)
 
 PyObject *core_broadcast(PyObject *module, PyObject *arguments)
 {
+    CORE_AT_LINE;
     unsigned long long team, dest, source;
     Py_ssize_t bytes;
     int root, status;

@@ -37,6 +37,16 @@ static inline shmem_team_t to_team(unsigned long long handle)
     return (shmem_team_t)(uintptr_t)handle;
 }
 
+/* Whether a profile is recorded (`oshrun --profile`). Writer: init(). */
+extern int core_is_profiled;
+/* Tells the profile the line of Python that called; returns whether there is one. With the interpreter's lock. */
+int core_line_enter(void);
+void core_line_end(const int *is_set);
+/* From here to the end of the function, which has the interpreter's lock here, the library is called from that line. */
+#define CORE_AT_LINE                                                                                                   \
+    __attribute__((cleanup(core_line_end), unused)) const int is_at_line =                                             \
+        __builtin_expect(core_is_profiled, 0) ? core_line_enter() : 0
+
 /* Adds the types Block, Remotes and Remote to the module. 0, or -1 with an exception. */
 int core_add_remote(PyObject *module);
 

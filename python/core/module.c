@@ -3,6 +3,7 @@
 #include "core.h"
 
 #include <dlfcn.h>
+#include <shmemx.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -18,11 +19,13 @@ static PyObject *init(PyObject *module, PyObject *unused)
     Py_BEGIN_ALLOW_THREADS;
     shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided); /* other Python threads run while one waits */
     Py_END_ALLOW_THREADS;
+    core_is_profiled = shmemx_profiled();
     return PyLong_FromLong(provided);
 }
 
 static PyObject *finalize(PyObject *module, PyObject *unused)
 {
+    CORE_AT_LINE;
     (void)module, (void)unused;
     Py_BEGIN_ALLOW_THREADS;
     shmem_finalize();
@@ -51,6 +54,7 @@ static PyObject *library(PyObject *module, PyObject *unused)
 
 static PyObject *allocate(PyObject *module, PyObject *arguments)
 {
+    CORE_AT_LINE;
     Py_ssize_t bytes;
     int is_zero;
     void *block;
@@ -65,6 +69,7 @@ static PyObject *allocate(PyObject *module, PyObject *arguments)
 
 static PyObject *deallocate(PyObject *module, PyObject *arguments)
 {
+    CORE_AT_LINE;
     unsigned long long block;
     (void)module;
     if (!PyArg_ParseTuple(arguments, "K", &block))
@@ -154,6 +159,7 @@ static PyObject *team_translate(PyObject *module, PyObject *arguments)
 
 static PyObject *team_split(PyObject *module, PyObject *arguments)
 {
+    CORE_AT_LINE;
     unsigned long long parent;
     int start, stride, size, status;
     shmem_team_t team = SHMEM_TEAM_INVALID;
@@ -170,6 +176,7 @@ static PyObject *team_split(PyObject *module, PyObject *arguments)
 /* team_split_2d(parent, xrange): (team along x, team along y). */
 static PyObject *team_split_2d(PyObject *module, PyObject *arguments)
 {
+    CORE_AT_LINE;
     unsigned long long parent;
     int xrange, status;
     shmem_team_t x = SHMEM_TEAM_INVALID, y = SHMEM_TEAM_INVALID;
@@ -186,6 +193,7 @@ static PyObject *team_split_2d(PyObject *module, PyObject *arguments)
 
 static PyObject *team_destroy(PyObject *module, PyObject *arguments)
 {
+    CORE_AT_LINE;
     unsigned long long team;
     (void)module;
     if (!PyArg_ParseTuple(arguments, "K", &team))
@@ -198,6 +206,7 @@ static PyObject *team_destroy(PyObject *module, PyObject *arguments)
 
 static PyObject *team_sync(PyObject *module, PyObject *arguments)
 {
+    CORE_AT_LINE;
     unsigned long long team;
     (void)module;
     if (!PyArg_ParseTuple(arguments, "K", &team))
@@ -210,6 +219,7 @@ static PyObject *team_sync(PyObject *module, PyObject *arguments)
 
 static PyObject *ctx_create(PyObject *module, PyObject *arguments)
 {
+    CORE_AT_LINE;
     unsigned long long team;
     long options;
     shmem_ctx_t ctx = SHMEM_CTX_INVALID;
@@ -221,6 +231,7 @@ static PyObject *ctx_create(PyObject *module, PyObject *arguments)
 
 static PyObject *ctx_destroy(PyObject *module, PyObject *arguments)
 {
+    CORE_AT_LINE;
     unsigned long long ctx;
     (void)module;
     if (!PyArg_ParseTuple(arguments, "K", &ctx))
@@ -233,6 +244,7 @@ static PyObject *ctx_destroy(PyObject *module, PyObject *arguments)
 
 static PyObject *ctx_quiet(PyObject *module, PyObject *arguments)
 {
+    CORE_AT_LINE;
     unsigned long long ctx;
     (void)module;
     if (!PyArg_ParseTuple(arguments, "K", &ctx))
@@ -246,6 +258,7 @@ static PyObject *ctx_quiet(PyObject *module, PyObject *arguments)
 /* ctx_pe_quiet(ctx, address of ints, count) */
 static PyObject *ctx_pe_quiet(PyObject *module, PyObject *arguments)
 {
+    CORE_AT_LINE;
     unsigned long long ctx, pes;
     Py_ssize_t count;
     (void)module;
@@ -259,6 +272,7 @@ static PyObject *ctx_pe_quiet(PyObject *module, PyObject *arguments)
 
 static PyObject *ctx_fence(PyObject *module, PyObject *arguments)
 {
+    CORE_AT_LINE;
     unsigned long long ctx;
     (void)module;
     if (!PyArg_ParseTuple(arguments, "K", &ctx))
@@ -269,6 +283,7 @@ static PyObject *ctx_fence(PyObject *module, PyObject *arguments)
 
 static PyObject *barrier_all(PyObject *module, PyObject *unused)
 {
+    CORE_AT_LINE;
     (void)module, (void)unused;
     Py_BEGIN_ALLOW_THREADS;
     shmem_barrier_all();
@@ -278,6 +293,7 @@ static PyObject *barrier_all(PyObject *module, PyObject *unused)
 
 static PyObject *set_lock(PyObject *module, PyObject *arguments)
 {
+    CORE_AT_LINE;
     unsigned long long lock;
     (void)module;
     if (!PyArg_ParseTuple(arguments, "K", &lock))
@@ -290,6 +306,7 @@ static PyObject *set_lock(PyObject *module, PyObject *arguments)
 
 static PyObject *test_lock(PyObject *module, PyObject *arguments)
 {
+    CORE_AT_LINE;
     unsigned long long lock;
     (void)module;
     return PyArg_ParseTuple(arguments, "K", &lock) ? PyBool_FromLong(shmem_test_lock(at(lock)) == 0) : NULL;
@@ -297,6 +314,7 @@ static PyObject *test_lock(PyObject *module, PyObject *arguments)
 
 static PyObject *clear_lock(PyObject *module, PyObject *arguments)
 {
+    CORE_AT_LINE;
     unsigned long long lock;
     (void)module;
     if (!PyArg_ParseTuple(arguments, "K", &lock))

@@ -256,6 +256,7 @@ static PyObject *bytes_of(const struct remote *remote, PyObject *value, Py_ssize
 
 static void put_bits(const struct remote *remote, char *dest, uint64_t bits)
 {
+    CORE_AT_LINE;
     if (remote->bytes == 8)
         shmem_ctx_uint64_p(remote->ctx, (uint64_t *)dest, bits, remote->pe);
     else if (remote->bytes == 4)
@@ -283,6 +284,7 @@ static int put_element(const struct remote *remote, char *dest, PyObject *value)
 
 static int put_run(const struct remote *remote, char *dest, Py_ssize_t count, PyObject *value)
 {
+    CORE_AT_LINE;
     char repeated[RUN_BYTES];
     const char *source = repeated, *one = NULL;
     uint64_t bits = 0;
@@ -325,6 +327,7 @@ static int remote_put(PyObject *self, PyObject *key, PyObject *value)
 
 static uint64_t fetch_bits(const struct remote *remote, const char *source)
 {
+    CORE_AT_LINE;
     if (remote->bytes == 8)
         return shmem_ctx_uint64_g(remote->ctx, (const uint64_t *)source, remote->pe);
     if (remote->bytes == 4)
@@ -337,6 +340,7 @@ static uint64_t fetch_bits(const struct remote *remote, const char *source)
 /* A new array of numpy. */
 static PyObject *get_run(const struct remote *remote, const char *source, Py_ssize_t count)
 {
+    CORE_AT_LINE;
     PyObject *memory = PyByteArray_FromStringAndSize(NULL, count * remote->bytes);
     char *dest = memory ? PyByteArray_AsString(memory) : NULL;
     if (!dest)

@@ -104,6 +104,7 @@ static int take_dimensions(struct transfer *t, PyObject *shape, PyObject *stride
 
 PyObject *core_transfer(PyObject *module, PyObject *arguments)
 {
+    CORE_AT_LINE;
     struct transfer t;
     unsigned long long ctx, remote, here;
     Py_ssize_t itemsize;
@@ -131,6 +132,7 @@ PyObject *core_transfer(PyObject *module, PyObject *arguments)
 
 PyObject *core_scatter(PyObject *module, PyObject *arguments)
 {
+    CORE_AT_LINE;
     struct transfer t = {0};
     unsigned long long ctx, base, offsets_at, here;
     Py_ssize_t count, itemsize;
@@ -154,6 +156,7 @@ PyObject *core_scatter(PyObject *module, PyObject *arguments)
 
 PyObject *core_put_signal(PyObject *module, PyObject *arguments)
 {
+    CORE_AT_LINE;
     unsigned long long ctx, dest, source, signal, value;
     Py_ssize_t bytes;
     int is_nbi, pe, sig_op;
@@ -171,6 +174,7 @@ PyObject *core_put_signal(PyObject *module, PyObject *arguments)
 
 PyObject *core_signal(PyObject *module, PyObject *arguments)
 {
+    CORE_AT_LINE;
     unsigned long long ctx, signal, value;
     int pe, sig_op;
     (void)module;
@@ -185,6 +189,7 @@ PyObject *core_signal(PyObject *module, PyObject *arguments)
 
 PyObject *core_signal_fetch(PyObject *module, PyObject *arguments)
 {
+    CORE_AT_LINE;
     unsigned long long signal;
     (void)module;
     return PyArg_ParseTuple(arguments, "K", &signal) ? PyLong_FromUnsignedLongLong(shmem_signal_fetch(at(signal)))

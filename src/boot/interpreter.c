@@ -7,10 +7,6 @@
 
 #include "boot/ask.h"
 
-/* Files of this package in an installed prefix or a build, and in a folder of packages. */
-#define OWN_IN_PREFIX "/quoit/python/quoit/"
-#define OWN_IN_SITE   "-packages/quoit/"
-
 /* Of CPython's C API what every version since 3.6 has; an object is a void *. */
 struct python {
     int (*is_initialized)(void);
@@ -47,18 +43,6 @@ static bool find_python(struct python *python_out)
     return python_out->is_initialized() && python_out->thread();
 }
 
-static bool is_own(const char *path)
-{
-    return strstr(path, OWN_IN_PREFIX) || strstr(path, OWN_IN_SITE);
-}
-
-/* In no file of the user's: "<frozen runpy>" is of Python's own library, "<string>" is the text after python -c. */
-static bool is_packaged(const char *path)
-{
-    return is_own(path) || strstr(path, "/site-packages/") || strstr(path, "/dist-packages/") ||
-           strstr(path, "/lib/python3") || strncmp(path, "<frozen ", strlen("<frozen ")) == 0;
-}
-
 /* The child ends at once, so nothing is given back. */
 static void answer_line(void *python_arg, int fd)
 {
@@ -73,8 +57,8 @@ static void answer_line(void *python_arg, int fd)
         if (!path)
             break;
         const char *slash = strrchr(path, '/');
-        is_found = !is_packaged(path);
-        if (is_found || (text[0] == '\0' && !is_own(path)))
+        is_found = !quoit_interpreter_is_packaged(path);
+        if (is_found || (text[0] == '\0' && !quoit_interpreter_is_own(path)))
             snprintf(text, sizeof text, "%.80s:%d", slash ? slash + 1 : path, python->line(frame));
     }
     dprintf(fd, "%s", text);

@@ -5,10 +5,24 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "host/pe_record.h"
 
 #define QUOIT_INTERPRETER_LIMIT_NS 2000000000u /* of a line; a loaded machine needs a part of it */
+
+/* Whether a file of Python is of this package, in an installed prefix, a build, or a folder of packages. */
+static inline bool quoit_interpreter_is_own(const char *path)
+{
+    return strstr(path, "/quoit/python/quoit/") || strstr(path, "-packages/quoit/");
+}
+/* Whether it is no file of the user's: "<frozen runpy>" is of Python's own library, "<string>" is the text after
+ * python -c. */
+static inline bool quoit_interpreter_is_packaged(const char *path)
+{
+    return quoit_interpreter_is_own(path) || strstr(path, "/site-packages/") || strstr(path, "/dist-packages/") ||
+           strstr(path, "/lib/python3") || strncmp(path, "<frozen ", strlen("<frozen ")) == 0;
+}
 
 /* Whether this process is one of Python. */
 bool quoit_interpreter_is_there(void);

@@ -27,6 +27,10 @@ static void place(struct quoit_profile *profile, struct quoit_profile_site *site
 {
     Dl_info info;
     struct link_map *object = NULL;
+    if (quoit_profile_is_line(site->from)) {
+        site->object = quoit_profile_file_of(site->from);
+        return;
+    }
     if (site->from == 0 || dladdr1((void *)site->from, &info, (void **)&object, RTLD_DL_LINKMAP) == 0)
         return;
     site->address = site->from - object->l_addr;

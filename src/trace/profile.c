@@ -7,11 +7,14 @@
 
 #define SITES_USED_MAX (QUOIT_PROFILE_SITES / 4 * 3)
 
+/* Instead of return addresses, a line of a file; 0: there is none. */
+static _Thread_local uint64_t own_line;
+
 /* The call that a thread is in. */
 static _Thread_local struct {
     uint32_t depth; /* of routines inside one another */
     const char *call;
-    const void *from;
+    uint64_t from;
     uint64_t bytes;
     uint64_t begin_ns;
     uint64_t wait_ns;
@@ -50,7 +53,7 @@ bool quoit_profile_enter(const char *call, const void *from, uint64_t bytes)
     if (own.depth++ != 0)
         return false;
     own.call = call;
-    own.from = from;
+    own.from = own_line == 0 ? (uintptr_t)from : own_line;
     own.bytes = bytes;
     own.wait_ns = 0;
     own.has_peer = own.has_group = false;
@@ -126,11 +129,24 @@ uint32_t quoit_profile_object(struct quoit_profile *profile, const char *name)
     return profile->object_count++;
 }
 
+uint32_t quoit_profile_file(struct quoit_profile *profile, const char *path)
+{
+    lock(profile);
+    uint32_t file = quoit_profile_object(profile, path);
+    unlock(profile);
+    return file;
+}
+
+void quoit_profile_set_line(uint32_t file, uint32_t line)
+{
+    own_line = line == 0 ? 0 : QUOIT_PROFILE_LINE | (uint64_t)file << 32 | line;
+}
+
 /* NO_SITE: none is free. */
 static uint32_t find_site(struct quoit_profile *profile,
                           void (*place)(struct quoit_profile *profile, struct quoit_profile_site *site))
 {
-    uint64_t call_id = (uintptr_t)own.call, from = (uintptr_t)own.from;
+    uint64_t call_id = (uintptr_t)own.call, from = own.from;
     uint32_t at =
         (uint32_t)((call_id * 0x9e3779b97f4a7c15u ^ from * 0xc2b2ae3d27d4eb4fu) >> 40) & (QUOIT_PROFILE_SITES - 1);
     for (;; at = (at + 1) & (QUOIT_PROFILE_SITES - 1)) {

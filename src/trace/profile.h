@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #define QUOIT_PROFILE_SITES        1024u /* of which three quarters are used; a power of two */
-#define QUOIT_PROFILE_OBJECTS      16u
+#define QUOIT_PROFILE_OBJECTS      64u
 #define QUOIT_PROFILE_GROUPS       64u
 #define QUOIT_PROFILE_MEETINGS     2048u
 #define QUOIT_PROFILE_BINS         256u
@@ -34,14 +34,14 @@ enum quoit_profile_kind { QUOIT_PROFILE_PUT, QUOIT_PROFILE_GET, QUOIT_PROFILE_AM
 /* A routine and the place that called it. */
 struct quoit_profile_site {
     uint64_t call_id; /* address of the routine's name in the PE; 0: free */
-    uint64_t from;    /* return address in the PE */
-    uint64_t address; /* that in its object's file */
+    uint64_t from;    /* return address in the PE, or a line of a file */
+    uint64_t address; /* that in its object's file; 0 of a line */
     uint64_t count;
     uint64_t bytes;
     uint64_t ns; /* in the routine, `wait_ns` of it waiting */
     uint64_t wait_ns;
     uint64_t most_ns; /* of the longest call */
-    uint32_t object;  /* index; 0: the program, or unknown if address is 0 */
+    uint32_t object;  /* index; 0: the program, or unknown if address is 0 or this is a line */
     uint32_t unused;
     char call[QUOIT_PROFILE_CALL_BYTES];
 };
@@ -96,6 +96,17 @@ struct quoit_profile {
     struct quoit_profile_peer peers[]; /* of each PE of the job */
 };
 
+/* A line of a source file in place of a return address, which is below 2^47: the file's object and the line. */
+#define QUOIT_PROFILE_LINE (1ull << 63)
+static inline bool quoit_profile_is_line(uint64_t from)
+{
+    return from >> 63;
+}
+static inline uint32_t quoit_profile_file_of(uint64_t from)
+{
+    return (uint32_t)((from & ~QUOIT_PROFILE_LINE) >> 32);
+}
+
 static inline uint64_t quoit_profile_bytes(uint32_t pe_count)
 {
     return sizeof(struct quoit_profile) + pe_count * sizeof(struct quoit_profile_peer);
@@ -115,8 +126,11 @@ void quoit_profile_wait(struct quoit_profile *profile, uint64_t begin_ns, uint64
  * object and address. */
 void quoit_profile_leave(struct quoit_profile *profile, uint32_t pe_count, bool is_outermost,
                          void (*place)(struct quoit_profile *profile, struct quoit_profile_site *site));
-/* The index of an object, to be called by `place`. */
+/* The index of an object, to be called by `place`; of a source file, at any time. QUOIT_PROFILE_OBJECTS: no room. */
 uint32_t quoit_profile_object(struct quoit_profile *profile, const char *name);
+uint32_t quoit_profile_file(struct quoit_profile *profile, const char *path);
+/* The calling thread's routines are called from this line from now on; 0: from their return addresses. */
+void quoit_profile_set_line(uint32_t file, uint32_t line);
 
 /* The heap reaches so far. */
 void quoit_profile_heap(struct quoit_profile *profile, uint64_t bytes);

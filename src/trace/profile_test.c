@@ -167,6 +167,34 @@ static void objects_have_an_index_each(void **state)
     free(profile);
 }
 
+/* A line stands in place of any return address, of this thread alone, until it is taken back. */
+static void lines_stand_for_return_addresses(void **state)
+{
+    (void)state;
+    struct quoit_profile *profile = new_profile();
+    uint32_t file = quoit_profile_file(profile, "/a/heat.py"), found = 0;
+    call_from(profile, 70000, 1);
+    quoit_profile_set_line(file, 12);
+    call_from(profile, 70000, 2);
+    call_from(profile, 80000, 4);
+    quoit_profile_set_line(file, 13);
+    call_from(profile, 70000, 8);
+    quoit_profile_set_line(0, 0);
+    call_from(profile, 70000, 16);
+    for (uint32_t i = 0; i < QUOIT_PROFILE_SITES; i++) {
+        const struct quoit_profile_site *site = &profile->sites[i];
+        if (site->call_id == 0)
+            continue;
+        bool is_line = quoit_profile_is_line(site->from);
+        assert_int_equal(site->bytes, !is_line ? 17 : (uint32_t)site->from == 12 ? 6 : 8);
+        assert_int_equal(is_line ? quoit_profile_file_of(site->from) : file, file);
+        found++;
+    }
+    assert_int_equal(found, 3);
+    assert_string_equal(profile->objects[file], "/a/heat.py");
+    free(profile);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -176,6 +204,7 @@ int main(void)
         cmocka_unit_test(the_same_collectives_are_kept),
         cmocka_unit_test(anything_is_within_bounds),
         cmocka_unit_test(objects_have_an_index_each),
+        cmocka_unit_test(lines_stand_for_return_addresses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
