@@ -84,6 +84,8 @@ def test_mistakes():
                   ["--model", "poll_ns=0"], ["--model", "link_ps_per_byte=0"]):
         result = quoit(*wrong)
         check(result.returncode == 2 and result.stderr.count("\n") == 1 and not result.stdout, f"{wrong}: {result}")
+    for wrong in (["--fit", "19/8"], ["--fit", "--budget", "soon"]):
+        check(quoit(*wrong).returncode == 2, f"{wrong}")
     result = quoit("--html", "/dev/null/x/y.html", "19/8")
     check(result.returncode == 1 and "/dev/null/x" in result.stderr, f"{result}")
     check("22/4a" in quoit("--help").stdout, "the help names no figures")
@@ -448,6 +450,50 @@ def test_summary():
     check(again.returncode == 0 and [one["kind"] for one in kept["relations"]] ==
           ["ring"] * 3 + ["dsm", "hybrid"] + ["link"] * 17 and "link: simulated" in again.stdout, f"{again}, {kept}")
     check(quoit("summary", "--run", "nothing").returncode == 2 and quoit("summary", "--from", "/dev/null").returncode == 1, "mistakes")
+
+
+def test_fit():
+    """The search over relations made up of two constants: it comes to the set that reaches most, and among such to the one
+    nearest to the public values; the same seed tries the same sets; a value that the model refuses is passed over."""
+    figures_modules()
+    import fit
+    from relations import Relation
+    from simulator import Failed
+    model = {"a": {"fitted": 100, "public": 200, "fit": "22/4a: x"}, "b": {"fitted": 100, "public": 50, "fit": "22/5: y"},
+             "c": {"fitted": 7, "public": 7, "fit": "the first estimate"}}
+    options = type("Options", (), {"seed": 3, "model": [], "quick": True})
+
+    class Made(fit.Search):
+        tries = []
+
+        def relate(self, words, names):
+            a, b = (int(word.split("=")[1]) for word in words)
+            self.tries.append((a, b))
+            if b > 130:
+                raise Failed("no")
+            low, value = (120, a) if names == fit.CHEAP else (110, b)
+            return [Relation("22/4a", "q", "w", "", "", low, low + 40, value), Relation("22/4a", "q", "w", "", "", 500, 600, a,
+                                                                                        uncounted="no")]
+
+        def run_sets(self, count):
+            ticks = iter([0] * (count + 1) + [9] * 9999)
+            with_clock, fit.time = fit.time, type("Time", (), {"monotonic": staticmethod(lambda: next(ticks))})
+            try:
+                return self.run(5)
+            finally:
+                fit.time = with_clock
+
+    stderr, sys.stderr = sys.stderr, open(os.devnull, "w", encoding="utf-8")
+    try:
+        one, other = Made(QUOIT, model, options), Made(QUOIT, model, options)
+        other.tries = []
+        best, relations, first = one.run_sets(600)
+        again = other.run_sets(600)[0]
+    finally:
+        sys.stderr = stderr
+    check(one.names == ["a", "b"] and fit.not_reached(first) == 2 and fit.not_reached(relations) == 0, f"{best}, {relations}")
+    check(best["a"] > 150 and best["b"] <= 112, f"within the ranges, near 200 and 50: {best}")
+    check(again == best and other.tries == one.tries, "another way by the same seed")
 
 
 def test_results():

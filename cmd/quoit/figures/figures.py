@@ -12,9 +12,11 @@ import os
 import sys
 
 import drawing
+import fit
 import page
 import papers
 import ring
+import tune
 from arguments import Parser
 from relations import NOT_REACHED, REACHED, cited, counts, reached_text, value_cell, verdict_cell
 from simulator import Book, Failed, Simulator, wire_rate
@@ -42,7 +44,16 @@ def parse(arguments):
                         help="also each fitted constant 10 %% up and down: some minutes")
     parser.add_argument("--model", metavar="NAME=VALUE", action="append", default=[],
                         help="a constant of the cost model, in both columns (see quoit sim --show-model); many times")
+    parser.add_argument("--fit", action="store_true",
+                        help="search for better constants than the fitted ones, and print them, the fitted and the public ones\n"
+                        "with what each set reaches; the page is figures/fit.html")
+    parser.add_argument("--budget", metavar="TIME", type=tune.seconds, default=600.0, help="how long --fit searches (10min)")
+    parser.add_argument("--seed", metavar="N", type=int, default=1, help="of the order in which --fit tries sets (1)")
     options = parser.parse_args(arguments)
+    if options.fit and (options.names or options.sensitivity):
+        parser.error("--fit is for all figures, and alone")
+    if options.fit and options.html == parser.get_default("html"):
+        options.html = "figures/fit.html"
     for name in options.names:
         if name not in ring.TITLES:
             parser.error(f"there is no figure {name}")
@@ -220,6 +231,8 @@ def main(quoit, arguments):
         parser.error(str(problem).splitlines()[-1].split("quoit sim: ")[-1])
     try:
         page.prepare(options.html)
+        if options.fit:
+            return fit.main(quoit, model, options)
         work.evaluate()
         simulator.make()
         work.evaluate()

@@ -23,8 +23,9 @@ class Failed(Exception):
 class Progress:
     """Lines on stderr about work that takes long."""
 
-    def __init__(self, total):
+    def __init__(self, total, is_silent):
         self.total, self.done = total, 0
+        self.is_silent = is_silent
         self.start = time.monotonic()
         self.is_renewed = sys.stderr.isatty()
         self.next = self.start + PROGRESS_FIRST_S
@@ -32,7 +33,7 @@ class Progress:
     def add(self, effort):
         self.done += effort
         now = time.monotonic()
-        if now < self.next or self.done >= self.total:
+        if self.is_silent or now < self.next or self.done >= self.total:
             return
         self.next = now + (PROGRESS_FIRST_S if self.is_renewed else PROGRESS_S)
         left = (now - self.start) * (self.total / self.done - 1)
@@ -66,8 +67,9 @@ def merge(runs):
 
 
 class Simulator:
-    def __init__(self, quoit):
+    def __init__(self, quoit, is_silent=False):
         self.quoit = quoit
+        self.is_silent = is_silent
         self.results = {}
         self.wanted = set()
 
@@ -84,7 +86,7 @@ class Simulator:
         missing = sorted(self.wanted - self.results.keys())
         parts = sorted(((key, part) for key in missing for part in seeds_of(key)), key=lambda one: -effort(one[1]))
         found = {key: [] for key in missing}
-        progress = Progress(sum(effort(part) for _, part in parts))
+        progress = Progress(sum(effort(part) for _, part in parts), self.is_silent)
         with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             running = {pool.submit(self.call, part): (key, part) for key, part in parts}
             try:
