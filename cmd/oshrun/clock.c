@@ -42,8 +42,6 @@ int clock_plan(struct plan *plan)
             "--virtual has links that stay up and --protocol queue: no --fault, no --protocol scratchpad [Q0210]");
     else if (plan->pe_count + (uint64_t)plan->host_count * service_count_of(plan) > QUOIT_VIRTUAL_THREADS_MAX)
         quoit_say("--virtual has at most %u PEs and threads of proxies [Q0210]", QUOIT_VIRTUAL_THREADS_MAX);
-    else if (plan_text(plan, QUOIT_OPT_TRACE)[0])
-        quoit_say("--trace records the machine's time, and --virtual has another [Q0210]");
     else if (!quoit_model_read(name, &plan->model, problem))
         quoit_say("--virtual: %s [Q0702]", problem);
     else if (set[0] && !quoit_model_set(&plan->model, set, problem))

@@ -75,13 +75,13 @@ static void put_message(struct message *message, uint32_t field, const struct me
     put_bytes(message, inner->bytes, inner->used);
 }
 
-/* A packet with one thing in it. */
-static void put_packet(FILE *out, uint64_t time_ns, uint32_t field, const struct message *what)
+/* A packet with one thing in it. time_ns: NULL: none. */
+static void put_packet(FILE *out, const uint64_t *time_ns, uint32_t field, const struct message *what)
 {
     struct message packet = {.used = 0};
     uint8_t head[1 + VARINT_BYTES] = {1 << 3 | WIRE_DELIMITED};
     if (time_ns) {
-        put_number(&packet, 8, time_ns);
+        put_number(&packet, 8, *time_ns);
         put_number(&packet, 58, CLOCK_ID_MONO);
     }
     put_number(&packet, 10, SEQUENCE);
@@ -122,7 +122,7 @@ void perfetto_put_clocks(FILE *out, const struct perfetto_clocks *clocks)
     if (clocks->real_ns)
         put_clock(&snapshot, CLOCK_ID_REAL, clocks->real_ns);
     put_number(&snapshot, 2, CLOCK_ID_MONO);
-    put_packet(out, 0, 6, &snapshot);
+    put_packet(out, NULL, 6, &snapshot);
 }
 
 static void begin_track(struct message *track, uint64_t uuid, uint64_t parent, const char *name)
@@ -142,7 +142,7 @@ void perfetto_put_process(FILE *out, uint64_t track, int32_t pid, int32_t order,
     put_number(&process, 3, (uint64_t)order);
     put_text(&process, 6, name);
     put_message(&descriptor, 3, &process);
-    put_packet(out, 0, 60, &descriptor);
+    put_packet(out, NULL, 60, &descriptor);
 }
 
 void perfetto_put_thread(FILE *out, uint64_t track, uint64_t parent, int32_t pid, int32_t tid, const char *name)
@@ -153,14 +153,14 @@ void perfetto_put_thread(FILE *out, uint64_t track, uint64_t parent, int32_t pid
     put_number(&thread, 2, (uint64_t)tid);
     put_text(&thread, 5, name);
     put_message(&descriptor, 4, &thread);
-    put_packet(out, 0, 60, &descriptor);
+    put_packet(out, NULL, 60, &descriptor);
 }
 
 void perfetto_put_track(FILE *out, uint64_t track, uint64_t parent, const char *name)
 {
     struct message descriptor;
     begin_track(&descriptor, track, parent, name);
-    put_packet(out, 0, 60, &descriptor);
+    put_packet(out, NULL, 60, &descriptor);
 }
 
 void perfetto_put_counter(FILE *out, uint64_t track, uint64_t parent, enum perfetto_unit unit, const char *name)
@@ -169,7 +169,7 @@ void perfetto_put_counter(FILE *out, uint64_t track, uint64_t parent, enum perfe
     begin_track(&descriptor, track, parent, name);
     put_number(&counter, 3, unit);
     put_message(&descriptor, 8, &counter);
-    put_packet(out, 0, 60, &descriptor);
+    put_packet(out, NULL, 60, &descriptor);
 }
 
 void perfetto_put_event(FILE *out, const struct perfetto_event *event)
@@ -191,5 +191,5 @@ void perfetto_put_event(FILE *out, const struct perfetto_event *event)
         put_number(&note, 3, event->notes[i].value);
         put_message(&made, 4, &note);
     }
-    put_packet(out, event->time_ns, 11, &made);
+    put_packet(out, &event->time_ns, 11, &made);
 }

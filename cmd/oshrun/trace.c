@@ -15,7 +15,8 @@
 
 #define STEP_NS        5000000u /* between two polls; a ring of 4 MiB is full after 32768 events */
 #define FILE_BYTES     (1u << 20)
-#define OPEN_DEPTH_MAX 32           /* in names; deeper ones are not closed explicitly */
+#define OPEN_DEPTH_MAX 32 /* in names; deeper ones are not closed explicitly */
+#define NO_TIME        UINT64_MAX
 #define THREADS_MAX    64           /* of a PE that have a track; the others share one */
 #define BATCH_EVENTS   512u         /* that an agent sends at once */
 #define SEND_NS        10000000000u /* for these */
@@ -39,7 +40,7 @@ static uint64_t track_of(enum track kind, uint32_t owner, uint32_t which)
     return (uint64_t)kind << 56 | (uint64_t)owner << 32 | which;
 }
 
-/* A thread of a PE. The names it is in: their start, 0 if that event was lost. */
+/* A thread of a PE. The names it is in: their start, NO_TIME if that event was lost. */
 struct traced_thread {
     uint32_t tid; /* OTHER_THREADS: those beyond THREADS_MAX */
     uint32_t id;  /* in the file */
@@ -272,7 +273,7 @@ static void close_deeper(const struct trace *trace, struct traced_thread *thread
     while (thread->depth > depth) {
         struct perfetto_event end = {.type = PERFETTO_END, .track = track, .time_ns = time_ns};
         thread->depth--;
-        if (thread->depth < OPEN_DEPTH_MAX && thread->begin_ns[thread->depth])
+        if (thread->depth < OPEN_DEPTH_MAX && thread->begin_ns[thread->depth] != NO_TIME)
             perfetto_put_event(trace->out, &end);
     }
 }
@@ -290,7 +291,7 @@ static void put_name(const struct trace *trace, struct traced_thread *thread, ui
         note_pe(&begin, 0, from);
         close_deeper(trace, thread, track, from->depth, from->begin_ns);
         while (thread->depth < from->depth && thread->depth < OPEN_DEPTH_MAX)
-            thread->begin_ns[thread->depth++] = 0;
+            thread->begin_ns[thread->depth++] = NO_TIME;
         if (thread->depth >= OPEN_DEPTH_MAX)
             return;
         thread->begin_ns[thread->depth++] = from->begin_ns;
@@ -460,6 +461,30 @@ static void put_lost(const struct trace *trace, struct traced_writer *writer, ui
     perfetto_put_event(trace->out, &event);
 }
 
+/* Of an event that is not in the file: how many slots are in use is known from the beginning. */
+static void note_slots(struct traced_writer *writer, const struct quoit_trace_event *event)
+{
+    if (!writer->is_lane || !writer->has_links || event->side >= QUOIT_SIDE_COUNT || event->class >= QUOIT_CLASS_COUNT)
+        return;
+    if (event->kind == QUOIT_TRACE_SEND || event->kind == QUOIT_TRACE_RELAY)
+        writer->sent[event->side][event->class] = event->value;
+    else if (event->kind == QUOIT_TRACE_CREDIT)
+        writer->freed[event->side][event->class] = event->value;
+}
+
+/* In virtual time, whether it is of that; before it begins, and once it has ended, services have the machine's time.
+ * What began in it ends with it. */
+static bool is_timed(const struct job *job, const struct traced_writer *writer, struct quoit_trace_event *event)
+{
+    if (!job->clock)
+        return true;
+    uint64_t ended_ns = atomic_load(&job->clock->ended_ns);
+    if (ended_ns && (event->end_ns > ended_ns || event->end_ns < event->begin_ns))
+        event->end_ns = ended_ns;
+    uint64_t first_ns = QUOIT_VIRTUAL_BEGIN_NS + writer->is_lane; /* services come to rest until then */
+    return event->begin_ns >= first_ns && (ended_ns == 0 || event->begin_ns <= ended_ns);
+}
+
 /* By the clock of the file. */
 static void align(const struct traced_writer *writer, struct trace *trace, struct quoit_trace_event *event)
 {
@@ -477,6 +502,10 @@ static void drain_writer(struct job *job, struct traced_writer *writer, uint64_t
     for (uint32_t i = 0; i < job->config.trace_count && quoit_trace_take(writer->ring, job->config.trace_count, &event);
          i++) {
         event.name[sizeof event.name - 1] = '\0';
+        if (!is_timed(job, writer, &event)) {
+            note_slots(writer, &event);
+            continue;
+        }
         align(writer, job->trace, &event);
         job->trace->event_count++;
         if (writer->is_lane)
@@ -679,7 +708,18 @@ uint64_t trace_step(struct job *job, uint64_t now_ns)
     return trace->next_ns;
 }
 
-/* All events of several machines. */
+/* All events, at the end. */
+static void drain_virtual(struct job *job)
+{
+    struct trace *trace = job->trace;
+    perfetto_put_clocks(trace->out, &(struct perfetto_clocks){0});
+    if (!job->has_layout || !declare_all(job))
+        return;
+    for (uint32_t i = 0; i < trace->writer_count; i++)
+        trace->writers[i].ahead_ns = (int64_t)QUOIT_VIRTUAL_BEGIN_NS;
+    drain(job, 0);
+}
+
 static void drain_machines(struct job *job)
 {
     struct trace *trace = job->trace;
@@ -702,7 +742,9 @@ bool trace_finish(struct job *job)
     uint64_t lost = 0;
     if (!trace)
         return true;
-    if (trace->is_late)
+    if (job->clock)
+        drain_virtual(job);
+    else if (trace->is_late)
         drain_machines(job);
     else if (job->has_layout && (trace->writers || declare_all(job)))
         drain(job, quoit_clock_now_ns());

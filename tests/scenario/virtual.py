@@ -162,8 +162,7 @@ class Virtual(scenario.Case):
                 (("--virtual", MODEL, "--protocol", "scratchpad", "--hosts", 2), r"--virtual has links that.*\[Q0210\]"),
                 # QUOIT_VIRTUAL_THREADS_MAX
                 (("--virtual", MODEL, "--hosts", 1024, "--lanes", 8), r"--virtual has at most 8192 PEs and.*\[Q0210\]"),
-                (("--virtual", MODEL, "--compute", "some"), r"--compute is \"some\", but must be .*\[Q0210\]"),
-                (("--virtual", MODEL, "--trace", "t"), r"--trace records the machine's time.*\[Q0210\]")):
+                (("--virtual", MODEL, "--compute", "some"), r"--compute is \"some\", but must be .*\[Q0210\]")):
             with self.subTest(arguments=arguments):
                 result = self.run_job(*arguments, PROGRAM, "none")
                 self.assertEqual(result.status, 2, result)

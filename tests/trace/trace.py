@@ -447,6 +447,52 @@ class Machines(Tracing):
                 self.assertTrue([part for part in trace.slices if part.name == "shmem_putmem"])
 
 
+class Virtual(Tracing):
+    """In virtual time a trace is a function of the program and the model."""
+    MODEL = ("--virtual", "papers-2022")
+
+    def content(self, *arguments):
+        """What the job takes, and the bytes of its trace."""
+        result = self.run_job("--trace", self.path, *self.MODEL, *arguments)
+        self.assertEqual(result.status, 0, result)
+        self.assertRegex(result.err, r"^oshrun: \d+\.\d{3} us of virtual time, [^\n]*\n$")
+        with open(self.path, "rb") as file:
+            return result.err, file.read()
+
+    def test_two_runs_are_equal(self):
+        shapes = (("-n", 3, KNOWN, 5, 3000), ("--hosts", 3, "-n", 6, KNOWN, 3, 40000), ("--hosts", 2, "-n", 2, BUSY, 20),
+                  ("--hosts", 5, "--lanes", 1, "-n", 5, KNOWN, 2, 8), ("-n", 2, "--trace-buffer", "16M", BUSY, 500))
+        for shape in shapes:
+            with self.subTest(shape=shape):
+                first = self.content(*shape)
+                again = self.content(*shape)
+                self.assertEqual(again[0], first[0])
+                self.assertTrue(again[1] == first[1], f"of {len(first[1])} and {len(again[1])} bytes "
+                                f"{len(os.path.commonprefix([first[1], again[1]]))} are equal")
+                without = self.run_job(*self.MODEL, *shape)
+                self.assertEqual(without.err, first[0], "the trace took virtual time")
+
+    def test_calls_and_times(self):
+        """Every call, within the time that the job took, from shmem_init on."""
+        hosts, rounds, size = 4, 3, 40000
+        took, _ = self.content("--hosts", hosts, "-n", hosts, "--lanes", 1, KNOWN, rounds, size)
+        micro, nano = map(int, re.findall(r"\d+", took)[:2])
+        trace = perfetto.Trace(self.path)
+        self.assertEqual(trace.open, [])
+        self.assertEqual(list(trace.clocks), [perfetto.MONOTONIC])
+        self.assertTrue(all(0 <= part.begin <= part.end <= micro * 1000 + nano for part in trace.slices))
+        mine = [part for part in trace.slices if part.track == self.named(trace, "PE 0 host0")]
+        for name, extent in (("shmem_putmem", size), ("shmem_getmem", size), ("shmem_long_atomic_fetch_add", 8)):
+            self.assertEqual([part.notes for part in mine if part.name == name],
+                             [{"pe": pe, "bytes": extent} for _ in range(rounds) for pe in range(1, hosts)])
+        for chain in trace.flows().values():
+            deeds = [part.name.split()[0] for part in chain]
+            self.assertIn(deeds[-1], ("deliver", "landed"), chain)
+        for uuid, track in trace.tracks.items():
+            if "counter" in track:
+                self.assertTrue(all(0 <= value <= 2 * SLOTS for _, value in trace.counters[uuid]), track)
+
+
 class Lost(Tracing):
     def test_what_is_lost_is_counted(self):
         result = self.run_job("--trace", self.path, "--trace-buffer", "8K", "--hosts", 3, "-n", 3, BUSY, 2000)
