@@ -2,8 +2,8 @@
 """What a paper states as a number or an order of numbers, and how each is counted: one rule for all papers (docs/design/figures.md).
 
 A relation is reached if its value is in the range that the sentence states. It cannot be judged where what the sentence speaks of is
-not here, where the paper's own table contradicts it, or where rounds of a measurement disagree. It is not counted if its number is that of another relation, or if
-no run could miss it.
+not here, where the paper's own table contradicts it, or where rounds of a measurement disagree. It is not counted if its number is that of another relation, if no run
+could miss it, or if what it is set beside does not stand for what the paper has there.
 """
 import dataclasses
 import math

@@ -29,7 +29,7 @@ PUBLIC = "reached, public"
 RULE = ("A relation is what a sentence of a paper states, as a number or as an order of numbers. It is reached if the value here is "
         "in the range that is stated. It cannot be judged where what the sentence speaks of is not here (more processors, another "
         "library), where the paper's own table contradicts it, or where rounds of a measurement disagree. It is not counted where its number is that of another "
-        "relation, or where no run could miss it.")
+        "relation, where no run could miss it, or where what it is set beside does not stand for what the paper has there.")
 
 
 # What is run: by kind, pairs of relations with fitted constants, or as measured, and with public ones, or None
