@@ -15,6 +15,7 @@ html_theme = "furo"
 html_title = f"Quoit {version}"
 html_show_copyright = html_show_sphinx = False
 html_copy_source = False
+html_show_search_summary = False  # it fetches each page that it found, which browsers refuse for files
 html_static_path = []
 highlight_language = "none"
 

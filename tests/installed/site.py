@@ -142,6 +142,8 @@ class Site(installed.Case):
         with open(os.path.join(self.folder, "searchindex.js"), encoding="utf-8") as file:
             index = file.read()
         self.assertTrue(index.startswith("Search.setIndex("))
+        with open(os.path.join(self.folder, "_static", "documentation_options.js"), encoding="utf-8") as file:
+            self.assertIn("SHOW_SEARCH_SUMMARY: false", file.read())  # a summary is fetched
         for word in ("signal", "barrier", "cluster", "q0116"):
             self.assertRegex(index, rf'"?\b{word}\b"?:')
 
