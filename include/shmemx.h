@@ -26,6 +26,15 @@ int shmemx_profiled(void);
 int shmemx_profile_file(const char *path);
 void shmemx_profile_line(int file, int line);
 
+/* --- Rows of a library's own in `oshrun --profile`: all that the thread does from begin to end is one call of
+ * `routine`, a text that stays, from the return address `from` (NULL: unknown); routines of OpenSHMEM in it are part of
+ * it. A routine of NULL has no row, nor do those in it. end: by the same thread, the innermost first, with what begin
+ * returned; `bytes` is what the call moved, and is_of_all says that each PE of the job makes this call, in the same
+ * order as its collectives of all PEs, so that the profile says who came last. Without a profile both return at once.
+ * Any thread, also in a signal handler. Errors: none. */
+uint64_t shmemx_profile_begin(const char *routine, const void *from);
+void shmemx_profile_end(uint64_t begun, size_t bytes, int is_of_all);
+
 /* --- Symmetric memory that occupies none before it is used, for blocks of which each PE uses its own part.
  *
  * reserve: as shmem_align, but the block reads as zero, and what was never part of another block is taken from the

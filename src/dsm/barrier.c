@@ -11,6 +11,7 @@
 #include "dsm/coherence.h"
 #include "dsm/home.h"
 #include "dsm/net.h"
+#include "dsm/profile.h"
 #include "dsm/races.h"
 #include "dsm/stats.h"
 
@@ -74,5 +75,6 @@ void quoit_dsm_barrier(struct quoit_dsm *dsm)
 
 void dsm_barrier_all(void)
 {
-    quoit_dsm_barrier(quoit_dsm_running("dsm_barrier_all"));
+    QUOIT_DSM_CALL_OF_ALL("dsm_barrier_all");
+    quoit_dsm_barrier(quoit_dsm);
 }

@@ -19,6 +19,7 @@
 #include "dsm/coherence.h"
 #include "dsm/home.h"
 #include "dsm/net.h"
+#include "dsm/profile.h"
 #include "dsm/sync.h"
 
 #define PATH_MAX_BYTES 4096
@@ -276,6 +277,7 @@ static void copy_path(char *path, const char *from, const char *call)
 
 int dsm_checkpoint(const char *path_given)
 {
+    QUOIT_DSM_CALL("dsm_checkpoint");
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_checkpoint");
     char path[PATH_MAX_BYTES];
     copy_path(path, path_given, "dsm_checkpoint");
@@ -375,6 +377,7 @@ static int read_file(struct quoit_dsm *dsm, const char *path, int pe, const stru
 
 int dsm_restart(const char *path_given)
 {
+    QUOIT_DSM_CALL("dsm_restart");
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_restart");
     char path[PATH_MAX_BYTES];
     copy_path(path, path_given, "dsm_restart");

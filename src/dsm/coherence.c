@@ -11,6 +11,7 @@
 #include "dsm/load.h"
 #include "dsm/net.h"
 #include "dsm/notice.h"
+#include "dsm/profile.h"
 #include "dsm/races.h"
 #include "dsm/service.h"
 #include "dsm/space.h"
@@ -223,6 +224,7 @@ static struct fetch begin_fetch(struct quoit_dsm *dsm, uint64_t page, uint64_t c
             fetch.is_coming = quoit_dsm_get_begin(dsm, frame, quoit_dsm_master(dsm, page), bytes, home);
     }
     dsm->stats.fetched_pages += count;
+    quoit_dsm_came_bytes += bytes;
     for (uint64_t i = 0; i < count; i++)
         dsm->page_stats[page + i].fetches++;
     return fetch;
@@ -417,7 +419,9 @@ static void open_page(struct quoit_dsm *dsm, uint64_t page, bool is_write, uint6
 
 void quoit_dsm_fault(struct quoit_dsm *dsm, const void *address, bool is_write, const void *instruction)
 {
-    uint64_t begun = quoit_dsm_trace_begin(is_write ? "dsm write fault" : "dsm read fault", 0, -1);
+    const char *name = dsm->is_direct ? "dsm chunk fault" : is_write ? "dsm write fault" : "dsm read fault";
+    uint64_t begun = quoit_dsm_trace_begin(name, 0, -1);
+    struct quoit_dsm_row call = quoit_dsm_row_begin(name, (const char *)instruction + 1, false);
     struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     quoit_dsm_lock(dsm);
     uint64_t page = quoit_dsm_space_page(dsm, address);
@@ -440,6 +444,7 @@ void quoit_dsm_fault(struct quoit_dsm *dsm, const void *address, bool is_write, 
     }
     quoit_dsm_unlock(dsm);
     quoit_dsm_span_end(dsm, QUOIT_DSM_FETCHING, timer);
+    quoit_dsm_row_end(&call);
     quoit_dsm_trace_end(begun);
 }
 
@@ -768,6 +773,7 @@ static void bring_up_to_date(struct quoit_dsm *dsm, uint64_t page)
         quoit_dsm_diff_move(frame + at, twin + at, from, sizeof piece, &blocks);
     }
     dsm->stats.updated_pages++;
+    quoit_dsm_came_bytes += dsm->page_bytes;
     dsm->page_stats[page].fetches++;
     quoit_dsm_trace_end(begun);
 }

@@ -17,6 +17,7 @@
 #include "dsm/home.h"
 #include "dsm/net.h"
 #include "dsm/order.h"
+#include "dsm/profile.h"
 #include "dsm/space.h"
 #include "dsm/sync.h"
 
@@ -145,12 +146,14 @@ static void *allocate(struct quoit_dsm *dsm, size_t bytes, size_t alignment, uin
 
 void *dsm_malloc(size_t bytes)
 {
+    QUOIT_DSM_CALL("dsm_malloc");
     bool is_new;
     return allocate(quoit_dsm_running("dsm_malloc"), bytes, 64, DSM_DEFAULT, 0, &is_new);
 }
 
 void *dsm_calloc(size_t count, size_t bytes)
 {
+    QUOIT_DSM_CALL("dsm_calloc");
     size_t all;
     bool is_new;
     if (__builtin_mul_overflow(count, bytes, &all)) {
@@ -165,6 +168,7 @@ void *dsm_calloc(size_t count, size_t bytes)
 
 void *dsm_aligned_alloc(size_t alignment, size_t bytes)
 {
+    QUOIT_DSM_CALL("dsm_aligned_alloc");
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_aligned_alloc");
     bool is_new;
     if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > ALIGNMENT_MAX)
@@ -231,16 +235,19 @@ static void *malloc_with(size_t bytes, const struct dsm_attributes *from, const 
 
 void *dsm_malloc_placed(size_t bytes, enum dsm_placement placement, int pe)
 {
+    QUOIT_DSM_CALL("dsm_malloc_placed");
     return malloc_with(bytes, &(struct dsm_attributes){.placement = placement, .pe = pe}, "dsm_malloc_placed");
 }
 
 void *dsm_malloc_with(size_t bytes, const struct dsm_attributes *attributes)
 {
+    QUOIT_DSM_CALL("dsm_malloc_with");
     return malloc_with(bytes, attributes, "dsm_malloc_with");
 }
 
 void dsm_free(void *ptr)
 {
+    QUOIT_DSM_CALL("dsm_free");
     if (!ptr)
         return;
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_free");
@@ -262,6 +269,7 @@ void dsm_free(void *ptr)
 
 void *dsm_all_malloc(size_t bytes)
 {
+    QUOIT_DSM_CALL("dsm_all_malloc");
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_all_malloc");
     uint64_t *word = &dsm->words[QUOIT_DSM_NEXT_COMMON], block;
     if (dsm->me == 0)
@@ -276,6 +284,7 @@ void *dsm_all_malloc(size_t bytes)
 
 void dsm_all_free(void *ptr)
 {
+    QUOIT_DSM_CALL("dsm_all_free");
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_all_free");
     quoit_dsm_barrier(dsm);
     if (dsm->me == 0)

@@ -23,6 +23,7 @@
 #include "dsm/memory.h"
 #include "dsm/net.h"
 #include "dsm/notice.h"
+#include "dsm/profile.h"
 #include "dsm/races.h"
 #include "dsm/service.h"
 #include "dsm/space.h"
@@ -416,11 +417,13 @@ static void begin_shmem(void)
     }
 }
 
-static void start(void)
+/* `from`: behind the program's call of dsm_init; NULL: it called another routine. */
+static void start(const void *from)
 {
     struct quoit_dsm *dsm = calloc(1, sizeof *dsm);
     quoit_dsm_options_read(&dsm->options, environ);
     begin_shmem();
+    struct quoit_dsm_row call = quoit_dsm_row_begin("dsm_init", from, false);
     dsm->me = shmem_my_pe();
     dsm->pe_count = shmem_n_pes();
     compare_options(dsm);
@@ -448,14 +451,20 @@ static void start(void)
     __atomic_store_n(&quoit_dsm, dsm, __ATOMIC_RELEASE);
     shmem_barrier_all();
     quoit_dsm_globals_fill(dsm);
+    quoit_dsm_row_end(&call);
+}
+
+static void start_once(const void *from)
+{
+    pthread_mutex_lock(&process.lock);
+    if (!quoit_dsm)
+        start(from);
+    pthread_mutex_unlock(&process.lock);
 }
 
 void dsm_init(void)
 {
-    pthread_mutex_lock(&process.lock);
-    if (!quoit_dsm)
-        start();
-    pthread_mutex_unlock(&process.lock);
+    start_once(__builtin_return_address(0));
 }
 
 struct quoit_dsm *quoit_dsm_running(const char *call)
@@ -465,7 +474,7 @@ struct quoit_dsm *quoit_dsm_running(const char *call)
         return dsm;
     if (process.was_finalized)
         quoit_dsm_wrong("%s: called after dsm_finalize", call);
-    dsm_init();
+    start_once(NULL);
     return quoit_dsm;
 }
 
@@ -487,6 +496,7 @@ void dsm_finalize(void)
     struct quoit_dsm *dsm = quoit_dsm;
     if (!dsm)
         return;
+    struct quoit_dsm_row call = quoit_dsm_row_begin("dsm_finalize", __builtin_return_address(0), false);
     quoit_dsm_barrier(dsm);
     quoit_dsm_globals_save(dsm);
     shmem_barrier_all(); /* what was saved may have been fetched from a handler: none stops before */
@@ -508,8 +518,11 @@ void dsm_finalize(void)
     free(dsm->peers);
     pthread_mutex_destroy(&dsm->lock);
     free(dsm);
+    quoit_dsm_row_end(&call);
+    call = quoit_dsm_row_begin(NULL, NULL, false); /* what follows is not called by the program */
     if (process.began_shmem)
         shmem_finalize();
+    quoit_dsm_row_end(&call);
 }
 
 int dsm_my_pe(void)

@@ -8,6 +8,7 @@
 #include "dsm/coherence.h"
 #include "dsm/home.h"
 #include "dsm/net.h"
+#include "dsm/profile.h"
 #include "dsm/races.h"
 #include "dsm/space.h"
 #include "dsm/stats.h"
@@ -23,6 +24,7 @@ static struct quoit_dsm *running_for(const void *address, size_t bytes, const ch
 
 int dsm_home(const void *address)
 {
+    QUOIT_DSM_CALL("dsm_home");
     struct quoit_dsm *dsm = running_for(address, 1, "dsm_home");
     if (dsm->is_direct)
         return 0;
@@ -34,6 +36,7 @@ int dsm_home(const void *address)
 
 void dsm_prefetch(const void *address, size_t bytes)
 {
+    QUOIT_DSM_CALL("dsm_prefetch");
     struct quoit_dsm *dsm = running_for(address, bytes, "dsm_prefetch");
     if (quoit_dsm_races_reads(dsm)) /* which must see each load fault */
         return;
@@ -46,6 +49,7 @@ void dsm_prefetch(const void *address, size_t bytes)
 
 void dsm_migrate(void *address, size_t bytes, int pe)
 {
+    QUOIT_DSM_CALL("dsm_migrate");
     struct quoit_dsm *dsm = running_for(address, bytes, "dsm_migrate");
     if (pe < 0 || pe >= dsm->pe_count)
         quoit_dsm_wrong("dsm_migrate: pe is %d, but the job has %d PEs (0..%d)", pe, dsm->pe_count, dsm->pe_count - 1);
@@ -70,6 +74,7 @@ void dsm_migrate(void *address, size_t bytes, int pe)
 /* Only what this PE has a copy of: a range that nobody has touched occupies no memory afterwards either. */
 void dsm_acquire(const void *address, size_t bytes)
 {
+    QUOIT_DSM_CALL("dsm_acquire");
     struct quoit_dsm *dsm = running_for(address, bytes, "dsm_acquire");
     if (dsm->is_direct || bytes == 0)
         return;
@@ -90,6 +95,7 @@ void dsm_acquire(const void *address, size_t bytes)
 
 void dsm_release(const void *address, size_t bytes)
 {
+    QUOIT_DSM_CALL("dsm_release");
     struct quoit_dsm *dsm = running_for(address, bytes, "dsm_release");
     if (dsm->is_direct)
         return;
@@ -150,20 +156,24 @@ static uint64_t update(const uint64_t *word, enum deed deed, uint64_t expected, 
 
 uint64_t dsm_fetch(const uint64_t *word)
 {
+    QUOIT_DSM_CALL("dsm_fetch");
     return update(word, FETCH, 0, 0, "dsm_fetch");
 }
 
 uint64_t dsm_fetch_add(uint64_t *word, uint64_t value)
 {
+    QUOIT_DSM_CALL("dsm_fetch_add");
     return update(word, ADD, 0, value, "dsm_fetch_add");
 }
 
 uint64_t dsm_swap(uint64_t *word, uint64_t value)
 {
+    QUOIT_DSM_CALL("dsm_swap");
     return update(word, SWAP, 0, value, "dsm_swap");
 }
 
 uint64_t dsm_compare_swap(uint64_t *word, uint64_t expected, uint64_t value)
 {
+    QUOIT_DSM_CALL("dsm_compare_swap");
     return update(word, COMPARE_SWAP, expected, value, "dsm_compare_swap");
 }

@@ -12,6 +12,7 @@
 #include "dsm/home.h"
 #include "dsm/net.h"
 #include "dsm/order.h"
+#include "dsm/profile.h"
 #include "dsm/space.h"
 
 #define BUFFERS       4
@@ -261,6 +262,7 @@ static void *run(void *argument)
 {
     struct quoit_dsm *dsm = argument;
     struct quoit_dsm_service *service = dsm->service;
+    struct quoit_dsm_row call = quoit_dsm_row_begin(NULL, NULL, false); /* no part of the program */
     for (;;) {
         uint64_t rung = __atomic_load_n(service->bell, __ATOMIC_ACQUIRE);
         uint64_t since = quoit_dsm_now_ns();
@@ -268,9 +270,11 @@ static void *run(void *argument)
             continue;
         dsm->stats.service_ns += quoit_dsm_now_ns() - since;
         if (__atomic_load_n(service->is_stopping, __ATOMIC_ACQUIRE))
-            return NULL;
+            break;
         quoit_dsm_wait_not(dsm, service->bell, rung);
     }
+    quoit_dsm_row_end(&call);
+    return NULL;
 }
 
 static void *symmetric(size_t count, size_t bytes)

@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include "dsm/heap.h"
+#include "dsm/profile.h"
 
 _Thread_local uint64_t quoit_dsm_inner_ns;
+_Thread_local uint64_t quoit_dsm_came_bytes;
 
 static const char *const span_names[] = {"compute", "page", "diff", "lock", "barrier"};
 

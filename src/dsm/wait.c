@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "dsm/net.h"
+#include "dsm/profile.h"
 #include "dsm/stats.h"
 #include "dsm/sync.h"
 
@@ -45,12 +46,14 @@ static int wait_for(struct quoit_dsm *dsm, struct quoit_dsm_object object, uint6
 /* Does not touch the lock word, so a held lock stays held: init is for a free one. */
 void dsm_lock_init(dsm_lock_t *lock)
 {
+    QUOIT_DSM_CALL("dsm_lock_init");
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_lock_init");
     quoit_dsm_object(dsm, lock, "dsm_lock_init");
 }
 
 void dsm_lock(dsm_lock_t *lock)
 {
+    QUOIT_DSM_CALL("dsm_lock");
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_lock");
     struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     quoit_dsm_workers_hold(dsm);
@@ -60,6 +63,7 @@ void dsm_lock(dsm_lock_t *lock)
 
 int dsm_trylock(dsm_lock_t *lock)
 {
+    QUOIT_DSM_CALL("dsm_trylock");
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_trylock");
     struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     bool is_mine = quoit_dsm_object_try(dsm, quoit_dsm_object(dsm, lock, "dsm_trylock"));
@@ -69,6 +73,7 @@ int dsm_trylock(dsm_lock_t *lock)
 
 int dsm_timedlock(dsm_lock_t *lock, uint64_t timeout_ns)
 {
+    QUOIT_DSM_CALL("dsm_timedlock");
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_timedlock");
     struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     struct quoit_dsm_object object = quoit_dsm_object(dsm, lock, "dsm_timedlock");
@@ -84,6 +89,7 @@ int dsm_timedlock(dsm_lock_t *lock, uint64_t timeout_ns)
 
 void dsm_unlock(dsm_lock_t *lock)
 {
+    QUOIT_DSM_CALL("dsm_unlock");
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_unlock");
     struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     if (!quoit_dsm_object_unlock(dsm, quoit_dsm_object(dsm, lock, "dsm_unlock")))
@@ -100,6 +106,7 @@ enum { READER, WRITER };
 
 void dsm_rwlock_init(dsm_rwlock_t *lock)
 {
+    QUOIT_DSM_CALL("dsm_rwlock_init");
     reset(lock, "dsm_rwlock_init");
 }
 
@@ -127,21 +134,25 @@ static int rw_enter(dsm_rwlock_t *lock, uint64_t kind, bool may_wait, const char
 
 void dsm_rdlock(dsm_rwlock_t *lock)
 {
+    QUOIT_DSM_CALL("dsm_rdlock");
     rw_enter(lock, READER, true, "dsm_rdlock");
 }
 
 void dsm_wrlock(dsm_rwlock_t *lock)
 {
+    QUOIT_DSM_CALL("dsm_wrlock");
     rw_enter(lock, WRITER, true, "dsm_wrlock");
 }
 
 int dsm_tryrdlock(dsm_rwlock_t *lock)
 {
+    QUOIT_DSM_CALL("dsm_tryrdlock");
     return rw_enter(lock, READER, false, "dsm_tryrdlock");
 }
 
 int dsm_trywrlock(dsm_rwlock_t *lock)
 {
+    QUOIT_DSM_CALL("dsm_trywrlock");
     return rw_enter(lock, WRITER, false, "dsm_trywrlock");
 }
 
@@ -149,6 +160,7 @@ int dsm_trywrlock(dsm_rwlock_t *lock)
  * left: `admitted` is the last of them, the first is the head before. */
 void dsm_rwunlock(dsm_rwlock_t *lock)
 {
+    QUOIT_DSM_CALL("dsm_rwunlock");
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_rwunlock");
     struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     struct quoit_dsm_object object = quoit_dsm_object(dsm, lock, "dsm_rwunlock");
@@ -178,6 +190,7 @@ void dsm_rwunlock(dsm_rwlock_t *lock)
 
 void dsm_cond_init(dsm_cond_t *cond)
 {
+    QUOIT_DSM_CALL("dsm_cond_init");
     reset(cond, "dsm_cond_init");
 }
 
@@ -200,16 +213,19 @@ static int cond_wait(dsm_cond_t *cond, dsm_lock_t *lock, uint64_t deadline_ns, c
 
 void dsm_cond_wait(dsm_cond_t *cond, dsm_lock_t *lock)
 {
+    QUOIT_DSM_CALL("dsm_cond_wait");
     cond_wait(cond, lock, UINT64_MAX, "dsm_cond_wait");
 }
 
 int dsm_cond_timedwait(dsm_cond_t *cond, dsm_lock_t *lock, uint64_t timeout_ns)
 {
+    QUOIT_DSM_CALL("dsm_cond_timedwait");
     return cond_wait(cond, lock, deadline_after(timeout_ns), "dsm_cond_timedwait");
 }
 
 void dsm_cond_signal(dsm_cond_t *cond)
 {
+    QUOIT_DSM_CALL("dsm_cond_signal");
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_cond_signal");
     struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     struct quoit_dsm_object object = quoit_dsm_object(dsm, cond, "dsm_cond_signal");
@@ -222,6 +238,7 @@ void dsm_cond_signal(dsm_cond_t *cond)
 
 void dsm_cond_broadcast(dsm_cond_t *cond)
 {
+    QUOIT_DSM_CALL("dsm_cond_broadcast");
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_cond_broadcast");
     struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     struct quoit_dsm_object object = quoit_dsm_object(dsm, cond, "dsm_cond_broadcast");
@@ -237,6 +254,7 @@ void dsm_cond_broadcast(dsm_cond_t *cond)
 
 void dsm_sem_init(dsm_sem_t *sem, uint64_t value)
 {
+    QUOIT_DSM_CALL("dsm_sem_init");
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_sem_init");
     struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     struct quoit_dsm_object object = quoit_dsm_object(dsm, sem, "dsm_sem_init");
@@ -268,21 +286,25 @@ static int sem_wait_until(dsm_sem_t *sem, uint64_t deadline_ns, const char *call
 
 void dsm_sem_wait(dsm_sem_t *sem)
 {
+    QUOIT_DSM_CALL("dsm_sem_wait");
     sem_wait_until(sem, UINT64_MAX, "dsm_sem_wait");
 }
 
 int dsm_sem_trywait(dsm_sem_t *sem)
 {
+    QUOIT_DSM_CALL("dsm_sem_trywait");
     return sem_wait_until(sem, 0, "dsm_sem_trywait");
 }
 
 int dsm_sem_timedwait(dsm_sem_t *sem, uint64_t timeout_ns)
 {
+    QUOIT_DSM_CALL("dsm_sem_timedwait");
     return sem_wait_until(sem, deadline_after(timeout_ns), "dsm_sem_timedwait");
 }
 
 void dsm_sem_post(dsm_sem_t *sem)
 {
+    QUOIT_DSM_CALL("dsm_sem_post");
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_sem_post");
     struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     struct quoit_dsm_object object = quoit_dsm_object(dsm, sem, "dsm_sem_post");
@@ -299,12 +321,14 @@ void dsm_sem_post(dsm_sem_t *sem)
 
 void dsm_flag_init(dsm_flag_t *flag)
 {
+    QUOIT_DSM_CALL("dsm_flag_init");
     reset(flag, "dsm_flag_init");
 }
 
 /* Those that the value satisfies are woken; the others wait on, behind them in a list of their own. */
 void dsm_flag_set(dsm_flag_t *flag, uint64_t value)
 {
+    QUOIT_DSM_CALL("dsm_flag_set");
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_flag_set");
     struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     struct quoit_dsm_object object = quoit_dsm_object(dsm, flag, "dsm_flag_set");
@@ -336,6 +360,7 @@ void dsm_flag_set(dsm_flag_t *flag, uint64_t value)
 
 uint64_t dsm_flag_get(dsm_flag_t *flag)
 {
+    QUOIT_DSM_CALL("dsm_flag_get");
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_flag_get");
     struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     struct quoit_dsm_object object = quoit_dsm_object(dsm, flag, "dsm_flag_get");
@@ -347,6 +372,7 @@ uint64_t dsm_flag_get(dsm_flag_t *flag)
 
 void dsm_flag_wait(dsm_flag_t *flag, uint64_t least)
 {
+    QUOIT_DSM_CALL("dsm_flag_wait");
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_flag_wait");
     struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     quoit_dsm_workers_go(dsm);
@@ -364,6 +390,7 @@ void dsm_flag_wait(dsm_flag_t *flag, uint64_t least)
 void dsm_once(dsm_once_t *once, void (*routine)(void))
 {
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_once");
+    struct quoit_dsm_row call = quoit_dsm_row_begin("dsm_once", __builtin_return_address(0), false);
     struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     quoit_dsm_workers_go(dsm);
     struct quoit_dsm_object object = quoit_dsm_object(dsm, once, "dsm_once");
@@ -378,9 +405,11 @@ void dsm_once(dsm_once_t *once, void (*routine)(void))
     if (waiter != 0)
         wait_for(dsm, object, waiter, UINT64_MAX);
     quoit_dsm_span_end(dsm, QUOIT_DSM_LOCKING, timer);
+    quoit_dsm_row_end(&call);
     if (!is_first)
         return;
     routine();
+    call = quoit_dsm_row_begin(NULL, NULL, false); /* of the same call */
     timer = quoit_dsm_span_begin(dsm);
     monitor = quoit_dsm_monitor_enter(dsm, object);
     uint64_t first = monitor.head;
@@ -388,17 +417,20 @@ void dsm_once(dsm_once_t *once, void (*routine)(void))
     quoit_dsm_monitor_leave(dsm, object, &monitor);
     quoit_dsm_waiter_wake_chain(dsm, first);
     quoit_dsm_span_end(dsm, QUOIT_DSM_LOCKING, timer);
+    quoit_dsm_row_end(&call);
 }
 
 /* Barriers of a group: each caller acquires what the callers before it released, so the last one has everything. */
 
 void dsm_barrier_init(dsm_barrier_t *barrier)
 {
+    QUOIT_DSM_CALL("dsm_barrier_init");
     reset(barrier, "dsm_barrier_init");
 }
 
 void dsm_barrier_wait(dsm_barrier_t *barrier, uint64_t count)
 {
+    QUOIT_DSM_CALL("dsm_barrier_wait");
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_barrier_wait");
     struct quoit_dsm_timer timer = quoit_dsm_span_begin(dsm);
     if (count == 0)

@@ -15,6 +15,7 @@
 
 #include "dsm/barrier.h"
 #include "dsm/net.h"
+#include "dsm/profile.h"
 
 #define ARGUMENT_BYTES_MAX (1 << 20)
 #define ARGUMENTS_MAX      4096
@@ -51,6 +52,7 @@ static void say_end(int status, void *pid)
 {
     if (!quoit_dsm || status != 0 || getpid() != (pid_t)(intptr_t)pid)
         return;
+    QUOIT_DSM_CALL("dsm_workers_join");
     dsm_workers_join();
     *creation_of(quoit_dsm) = (struct creation){0};
     quoit_dsm_barrier(quoit_dsm);
@@ -122,18 +124,24 @@ static void begin_creation(struct quoit_dsm *dsm)
 __attribute__((noreturn)) static void work(struct quoit_dsm *dsm)
 {
     for (;;) {
+        struct quoit_dsm_row call = quoit_dsm_row_begin("dsm_workers_begin", NULL, false);
         struct creation creation;
         quoit_dsm_barrier(dsm);
         quoit_dsm_get(dsm, &creation, creation_of(dsm), sizeof creation, 0);
+        if (creation.routine != 0) {
+            copy_globals(dsm, &creation);
+            quoit_dsm_barrier(dsm);
+        }
+        quoit_dsm_row_end(&call);
         if (creation.routine == 0)
             exit(0);
-        copy_globals(dsm, &creation);
-        quoit_dsm_barrier(dsm);
         begin_creation(dsm);
         if ((uint64_t)dsm->me < creation.count)
             ((void (*)(void))creation.routine)();
         dsm->is_held = false;
+        call = quoit_dsm_row_begin("dsm_workers_begin", NULL, false);
         quoit_dsm_barrier(dsm);
+        quoit_dsm_row_end(&call);
     }
 }
 
@@ -171,11 +179,13 @@ void dsm_workers_run(void (*routine)(void), int count, void *globals, void *glob
     if (count < 1 || count > dsm->pe_count)
         quoit_dsm_wrong("dsm_workers_run: %d processes are wanted, but the job has %d PEs; give oshrun -n %d", count,
                         dsm->pe_count, count);
+    struct quoit_dsm_row call = quoit_dsm_row_begin("dsm_workers_run", __builtin_return_address(0), false);
     dsm_workers_join();
     *creation_of(dsm) =
         (struct creation){(uintptr_t)routine, (uint64_t)count, (uintptr_t)globals, (uintptr_t)globals_end};
     quoit_dsm_barrier(dsm);
     quoit_dsm_barrier(dsm);
+    quoit_dsm_row_end(&call);
     begin_creation(dsm);
     dsm->is_running = true;
     routine();
@@ -184,6 +194,7 @@ void dsm_workers_run(void (*routine)(void), int count, void *globals, void *glob
 
 void dsm_workers_join(void)
 {
+    QUOIT_DSM_CALL("dsm_workers_join");
     struct quoit_dsm *dsm = quoit_dsm_running("dsm_workers_join");
     if (!dsm->is_running)
         return;

@@ -3,6 +3,9 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <shmemx.h>
+
+enum begun { BEGUN_INSIDE = 1, BEGUN_OUTERMOST };
 
 struct quoit_span quoit_span_enter(const char *call, uint64_t bytes, uint32_t pe)
 {
@@ -51,4 +54,27 @@ void quoit_span_world(const struct quoit_span *span, uint64_t bytes)
 {
     const struct quoit_team_range world = {.start = 0, .stride = 1, .size = quoit_job.pe_count};
     quoit_span_group(span, &world, bytes);
+}
+
+static struct quoit_profile *own_profile(void)
+{
+    return quoit_job.fabric ? quoit_job.fabric->self.profile : NULL;
+}
+
+uint64_t shmemx_profile_begin(const char *routine, const void *from)
+{
+    if (!own_profile())
+        return 0;
+    return quoit_profile_enter(routine, from, 0) ? BEGUN_OUTERMOST : BEGUN_INSIDE;
+}
+
+void shmemx_profile_end(uint64_t begun, size_t bytes, int is_of_all)
+{
+    struct quoit_profile *profile = own_profile();
+    bool is_counted = profile && begun == BEGUN_OUTERMOST; /* not if shmem_finalize came between */
+    if (begun == 0)
+        return;
+    if (is_counted)
+        quoit_profile_note_group(0, 1, is_of_all ? quoit_job.pe_count : 0, bytes);
+    quoit_profile_leave(profile, quoit_job.pe_count, is_counted, place);
 }

@@ -70,7 +70,7 @@ void quoit_profile_note_peer(enum quoit_profile_kind kind, uint32_t pe)
 
 void quoit_profile_note_group(uint32_t start, uint32_t stride, uint32_t size, uint64_t bytes)
 {
-    own.has_group = true;
+    own.has_group = size != 0;
     own.group = (struct quoit_profile_group){.start = start, .stride = size > 1 ? stride : 1, .size = size};
     own.bytes = bytes;
 }
@@ -108,7 +108,7 @@ static void add_to_bins(struct quoit_profile *profile, uint64_t begin_ns, uint64
 
 void quoit_profile_wait(struct quoit_profile *profile, uint64_t begin_ns, uint64_t end_ns)
 {
-    if (own.depth == 0) /* in shmem_init */
+    if (own.depth == 0 || !own.call) /* in shmem_init, or not counted */
         return;
     own.wait_ns += end_ns - begin_ns;
     lock(profile);
@@ -206,7 +206,7 @@ void quoit_profile_leave(struct quoit_profile *profile, uint32_t pe_count, bool 
                          void (*place)(struct quoit_profile *profile, struct quoit_profile_site *site))
 {
     own.depth--;
-    if (!is_outermost)
+    if (!is_outermost || !own.call)
         return;
     uint64_t end_ns = quoit_clock_now_ns(), ns = end_ns - own.begin_ns;
     lock(profile);

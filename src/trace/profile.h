@@ -115,9 +115,9 @@ static inline uint64_t quoit_profile_bytes(uint32_t pe_count)
 /* After each shmem_init; the first one counts. */
 void quoit_profile_begin(struct quoit_profile *profile, uint64_t now_ns);
 
-/* The calling thread enters a routine. False: it is in one already, and nothing is recorded. */
+/* The calling thread enters a routine (NULL: not counted). False: it is in one already, and nothing is recorded. */
 bool quoit_profile_enter(const char *call, const void *from, uint64_t bytes);
-/* Of the call that quoit_profile_enter() began: to whom it goes, or who takes part in it. */
+/* Of the call that quoit_profile_enter() began: to whom it goes, or its bytes and who takes part (size 0: nobody). */
 void quoit_profile_note_peer(enum quoit_profile_kind kind, uint32_t pe);
 void quoit_profile_note_group(uint32_t start, uint32_t stride, uint32_t size, uint64_t bytes);
 /* A wait, which belongs to the call that the thread is in. */
