@@ -10,6 +10,7 @@ static void write_cell(struct quoit_json *json, const struct profile_cell *cell)
 {
     quoit_json_count(json, "calls", cell->count);
     quoit_json_count(json, "bytes", cell->bytes);
+    quoit_json_count(json, "sampled", cell->count - cell->timed_count);
     quoit_json_count(json, "ns", cell->ns);
     quoit_json_count(json, "wait_ns", cell->wait_ns);
     quoit_json_count(json, "longest_ns", cell->most_ns);

@@ -127,6 +127,7 @@ static void add(struct profile_cell *cell, const struct quoit_profile_site *site
 {
     cell->count += site->count;
     cell->bytes += site->bytes;
+    cell->timed_count += site->timed_count;
     cell->ns += site->ns;
     cell->wait_ns += site->wait_ns;
     if (site->most_ns > cell->most_ns)
@@ -189,7 +190,7 @@ static void find_pes(struct profile_table *table)
         if (!profile)
             continue;
         table->pes[pe] = profile;
-        table->sums[pe].count = profile->unplaced_count;
+        table->sums[pe].count = table->sums[pe].timed_count = profile->unplaced_count;
         table->sums[pe].ns = profile->unplaced_ns;
         table->run_ns += profile_run_ns(table, pe);
         if (profile->meeting_step > table->meeting_step)

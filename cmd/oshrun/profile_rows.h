@@ -13,6 +13,7 @@
 struct profile_cell {
     uint64_t count;
     uint64_t bytes;
+    uint64_t timed_count; /* calls that were timed; the others have their time by estimate */
     uint64_t ns;
     uint64_t wait_ns;
     uint64_t most_ns;

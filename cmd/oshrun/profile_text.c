@@ -39,9 +39,10 @@ static void print_rows(const struct profile_table *table, FILE *out)
             rest_ns += row->all.ns;
             continue;
         }
-        fprintf(out, "  %6.2f%% %7.2f%% %11llu %14llu  %s%s%s%s\n", percent(row->all.ns, table->run_ns),
-                percent(row->all.wait_ns, table->run_ns), (unsigned long long)row->all.count,
-                (unsigned long long)row->all.bytes, row->call, line[0] ? " (" : "", line, line[0] ? ")" : "");
+        fprintf(out, " %c%6.2f%% %7.2f%% %11llu %14llu  %s%s%s%s\n", row->all.timed_count < row->all.count ? '~' : ' ',
+                percent(row->all.ns, table->run_ns), percent(row->all.wait_ns, table->run_ns),
+                (unsigned long long)row->all.count, (unsigned long long)row->all.bytes, row->call, line[0] ? " (" : "",
+                line, line[0] ? ")" : "");
     }
     if (shown < table->row_count)
         fprintf(out, "  %6.2f%% %42s %u further lines\n", percent(rest_ns, table->run_ns), "in",

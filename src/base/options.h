@@ -257,8 +257,8 @@ enum quoit_option_type {
     X(PROFILE, "profile", "QUOIT_PROFILE", STRING, "", "FILE", 0, 0, EXPLAIN, LAUNCHER,                                \
       "say where the time went, and write it to FILE: JSON, or a page if it ends in .html",                            \
       "Calls, bytes, time and waiting of each routine, line and PE, bytes from PE to PE, who came late to "            \
-      "collectives, links and memory. Lines need debug information (-g). Every call takes the slow path then. See "    \
-      "docs/profile.md.")                                                                                              \
+      "collectives, links and memory. Lines need debug information (-g). Frequent calls are counted each and timed "   \
+      "now and then. See docs/profile.md.")                                                                            \
     X(VIRTUAL, "virtual", "QUOIT_VIRTUAL", STRING, "", "MODEL", 0, 0, EMULATED, LAUNCHER,                              \
       "run in the virtual time of a model's machine: quoit model list",                                                \
       "One PE or thread of a proxy runs at a time, in the order of virtual time, which goes on by what the model "     \

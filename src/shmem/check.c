@@ -2,6 +2,7 @@
 #include "shmem/check.h"
 #include "shmem/audit.h"
 #include "shmem/span.h"
+#include "shmem/counted.h"
 #include "shmem/handle.h"
 
 #include <string.h>
@@ -81,6 +82,8 @@ static void check_apart(const void *dest, const void *source, const struct quoit
 void quoit_put_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes, int pe,
                     const char *call)
 {
+    if (quoit_counted_put(ctx, dest, source, nelems, element_bytes, pe, call))
+        return;
     QUOIT_SPAN_TO(call, nelems * element_bytes, (uint32_t)pe);
     struct quoit_target target = quoit_check_target(ctx, dest, "dest", nelems, element_bytes, pe, call);
     quoit_span_peer(&call_span, QUOIT_PROFILE_PUT, target.pe);
@@ -92,6 +95,8 @@ void quoit_put_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t nele
 void quoit_get_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes, int pe,
                     const char *call)
 {
+    if (quoit_counted_get(ctx, dest, source, nelems, element_bytes, pe, call))
+        return;
     QUOIT_SPAN_TO(call, nelems * element_bytes, (uint32_t)pe);
     struct quoit_target target = quoit_check_target(ctx, source, "source", nelems, element_bytes, pe, call);
     quoit_span_peer(&call_span, QUOIT_PROFILE_GET, target.pe);
@@ -103,6 +108,8 @@ void quoit_get_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t nele
 void quoit_put_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes, int pe,
                    const char *call)
 {
+    if (quoit_counted_put(ctx, dest, source, nelems, element_bytes, pe, call))
+        return;
     QUOIT_SPAN_TO(call, nelems * element_bytes, (uint32_t)pe);
     struct quoit_target target = quoit_check_target(ctx, dest, "dest", nelems, element_bytes, pe, call);
     quoit_span_peer(&call_span, QUOIT_PROFILE_PUT, target.pe);
@@ -114,6 +121,8 @@ void quoit_put_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelem
 void quoit_get_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, size_t element_bytes, int pe,
                    const char *call)
 {
+    if (quoit_counted_get(ctx, dest, source, nelems, element_bytes, pe, call))
+        return;
     QUOIT_SPAN_TO(call, nelems * element_bytes, (uint32_t)pe);
     struct quoit_target target = quoit_check_target(ctx, source, "source", nelems, element_bytes, pe, call);
     quoit_span_peer(&call_span, QUOIT_PROFILE_GET, target.pe);
@@ -139,6 +148,9 @@ static const char *fetched_argument(enum quoit_amo op)
 void quoit_amo_slow(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size, const void *address, const char *argument,
                     uint64_t operand, int pe, const char *call)
 {
+    uint64_t old;
+    if (quoit_counted_amo(ctx, op, size, address, operand, 0, pe, call, &old))
+        return;
     QUOIT_SPAN_TO(call, size, (uint32_t)pe);
     struct quoit_target target = check_word_at(ctx, size, address, argument, pe, call);
     quoit_span_peer(&call_span, QUOIT_PROFILE_AMO, target.pe);
@@ -148,6 +160,9 @@ void quoit_amo_slow(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size, const voi
 uint64_t quoit_amo_fetch_slow(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size, const void *address, uint64_t operand,
                               uint64_t compare, int pe, const char *call)
 {
+    uint64_t old;
+    if (quoit_counted_amo(ctx, op, size, address, operand, compare, pe, call, &old))
+        return old;
     QUOIT_SPAN_TO(call, size, (uint32_t)pe);
     struct quoit_target target = check_word_at(ctx, size, address, fetched_argument(op), pe, call);
     quoit_span_peer(&call_span, QUOIT_PROFILE_AMO, target.pe);
@@ -158,6 +173,11 @@ uint64_t quoit_amo_fetch_slow(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size,
 void quoit_amo_nbi_slow(shmem_ctx_t ctx, enum quoit_amo op, uint32_t size, void *fetch, const void *address,
                         uint64_t operand, uint64_t compare, int pe, const char *call)
 {
+    uint64_t old;
+    if (fetch && quoit_counted_amo(ctx, op, size, address, operand, compare, pe, call, &old)) {
+        memcpy(fetch, &old, size);
+        return;
+    }
     QUOIT_SPAN_TO(call, size, (uint32_t)pe);
     struct quoit_target target = check_word_at(ctx, size, address, fetched_argument(op), pe, call);
     quoit_span_peer(&call_span, QUOIT_PROFILE_AMO, target.pe);

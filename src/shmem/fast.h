@@ -20,9 +20,8 @@
 #define QUOIT_FAST_BYTES QUOIT_PATHS_PLAIN_BYTES
 
 /* Whether `bytes` at `address` certainly lie in the region of its half. */
-QUOIT_INLINE bool quoit_fast_has(const void *address, size_t bytes)
+QUOIT_INLINE bool quoit_fast_has(const struct quoit_fast *fast, const void *address, size_t bytes)
 {
-    const struct quoit_fast *fast = &quoit_job.fast;
     size_t half = quoit_half(address);
     uint64_t at = (uintptr_t)address - fast->base[half];
     if (__builtin_expect(at >= fast->span[half], 0))
@@ -44,19 +43,24 @@ QUOIT_INLINE bool quoit_fast_pe(shmem_ctx_t ctx, int pe, uint32_t *pe_out)
 }
 
 /* The local address of `bytes` at a symmetric address on a PE of this host; false: another host, or a mistake. */
-QUOIT_INLINE bool quoit_fast_reach(shmem_ctx_t ctx, const void *address, size_t bytes, int pe, char **at_out,
-                                   const struct quoit_reach **reach_out)
+QUOIT_INLINE bool quoit_fast_reach_by(const struct quoit_fast *fast, shmem_ctx_t ctx, const void *address, size_t bytes,
+                                      int pe, char **at_out, const struct quoit_reach **reach_out)
 {
-    const struct quoit_fast *fast = &quoit_job.fast;
     uint32_t local;
     if (!quoit_fast_pe(ctx, pe, &local))
         return false;
     local -= fast->first_pe;
-    if (__builtin_expect(local >= fast->pe_count || !quoit_fast_has(address, bytes), 0))
+    if (__builtin_expect(local >= fast->pe_count || !quoit_fast_has(fast, address, bytes), 0))
         return false;
     *reach_out = &fast->reaches[local];
     *at_out = (char *)((intptr_t)address + (*reach_out)->shift[quoit_half(address)]);
     return true;
+}
+
+QUOIT_INLINE bool quoit_fast_reach(shmem_ctx_t ctx, const void *address, size_t bytes, int pe, char **at_out,
+                                   const struct quoit_reach **reach_out)
+{
+    return quoit_fast_reach_by(&quoit_job.fast, ctx, address, bytes, pe, at_out, reach_out);
 }
 
 /* The segment offset of `to` on that PE. */

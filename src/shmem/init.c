@@ -210,21 +210,22 @@ static void try_paths(struct quoit_boot *boot)
         quoit_paths_drop(paths, QUOIT_COPY_CMA);
 }
 
-static void set_half(const struct quoit_region *region)
+static void set_half(struct quoit_fast *fast, const struct quoit_region *region)
 {
     size_t half = quoit_half((const void *)region->base);
-    quoit_job.fast.base[half] = region->base;
-    quoit_job.fast.span[half] = region->bytes ? region->bytes - (QUOIT_FAST_ELEMENT_BYTES - 1) : 0;
+    fast->base[half] = region->base;
+    fast->span[half] = region->bytes ? region->bytes - (QUOIT_FAST_ELEMENT_BYTES - 1) : 0;
 }
 
 void quoit_job_regions_changed(void)
 {
     const struct quoit_region *heap = &quoit_job.regions.heap, *data = &quoit_job.regions.data;
-    if (quoit_job.fast.pe_count == 0)
+    struct quoit_fast *fast = quoit_job.counted.pe_count ? &quoit_job.counted : &quoit_job.fast;
+    if (fast->pe_count == 0)
         return;
     if (quoit_half((const void *)data->base) != quoit_half((const void *)heap->base))
-        set_half(data); /* else variables take the slow path */
-    set_half(heap);
+        set_half(fast, data); /* else variables take the slow path */
+    set_half(fast, heap);
 }
 
 static intptr_t shift_of(const struct quoit_region *region, const struct quoit_peer *peer)
@@ -233,7 +234,7 @@ static intptr_t shift_of(const struct quoit_region *region, const struct quoit_p
 }
 
 /* Prepares the fast path to the PEs of this host. */
-static void make_reaches(const struct quoit_layout *layout)
+static void make_reaches(const struct quoit_layout *layout, struct quoit_fast *fast)
 {
     struct quoit_reach *reaches = calloc(layout->local_count, sizeof *reaches);
     if (!reaches)
@@ -248,8 +249,7 @@ static void make_reaches(const struct quoit_layout *layout)
         reaches[i].park = peer->park;
         reaches[i].segment = peer->segment;
     }
-    quoit_job.fast =
-        (struct quoit_fast){.first_pe = layout->first_pe, .pe_count = layout->local_count, .reaches = reaches};
+    *fast = (struct quoit_fast){.first_pe = layout->first_pe, .pe_count = layout->local_count, .reaches = reaches};
     quoit_job_regions_changed();
 }
 
@@ -328,10 +328,10 @@ static void begin(int thread_level, const struct quoit_options *options)
     if (options->values[QUOIT_OPT_CHECK].number)
         quoit_audit_start(quoit_job.segments.load_base);
     const struct quoit_self *self = &quoit_job.fabric->self;
-    bool is_slow = quoit_job.audit || self->trace || self->profile || quoit_job.is_virtual ||
-                   quoit_job.paths.plain_bytes < QUOIT_PATHS_PLAIN_BYTES;
+    bool is_slow =
+        quoit_job.audit || self->trace || quoit_job.is_virtual || quoit_job.paths.plain_bytes < QUOIT_PATHS_PLAIN_BYTES;
     if (!is_slow)
-        make_reaches(&quoit_job.boot.layout);
+        make_reaches(&quoit_job.boot.layout, self->profile ? &quoit_job.counted : &quoit_job.fast);
     quoit_job.state = QUOIT_JOB_RUNNING;
     quoit_job.init_count = 1;
     quoit_job.counts_polls = quoit_wait_shares(quoit_job.fabric->self.waiter.policy) ||
@@ -479,8 +479,9 @@ void quoit_job_finish(bool is_exit)
     quoit_job.state = QUOIT_JOB_FINALIZED;
     quoit_job.pe_count = 0;
     free(quoit_job.fast.reaches);
+    free(quoit_job.counted.reaches);
     free(quoit_job.fast.contexts);
-    quoit_job.fast = (struct quoit_fast){0};
+    quoit_job.fast = quoit_job.counted = (struct quoit_fast){0};
     quoit_job.regions.heap.bytes = 0;
     quoit_job.regions.data.bytes = 0;
     quoit_job.regions.other_count = 0;
@@ -510,7 +511,7 @@ static void join(int thread_level)
         quoit_job_start(thread_level);
     struct quoit_profile *profile = quoit_job.fabric->self.profile;
     if (profile) /* once the clock is that of the calls: a virtual one begins here */
-        quoit_profile_begin(profile, quoit_clock_now_ns());
+        quoit_profile_begin(profile, quoit_job.fabric->self.has_threads);
 }
 
 QUOIT_API(void, init, (void))

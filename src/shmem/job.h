@@ -43,7 +43,7 @@ struct quoit_fast_context {
 };
 
 /* Everything that the fast path (fast.h) reads, in one cache line. Zero unless RUNNING, and also zero under --check,
- * --trace and a forced --path, which disable the fast path. */
+ * --trace, --profile and a forced --path, which disable the fast path. */
 struct quoit_fast {
     _Alignas(64) uint32_t first_pe; /* of this host, with */
     uint32_t pe_count;              /* that many PEs */
@@ -73,7 +73,8 @@ enum quoit_job_state { QUOIT_JOB_NEW, QUOIT_JOB_RUNNING, QUOIT_JOB_FINALIZED };
 
 struct quoit_job {
     struct quoit_fast fast;
-    uint32_t pe_count; /* 0 unless RUNNING */
+    struct quoit_fast counted; /* what it would be, if --profile alone disables it: see counted.h. Without contexts */
+    uint32_t pe_count;         /* 0 unless RUNNING */
     uint32_t pe;
     bool counts_polls; /* see poll.h, also for the next two */
     uint32_t poll_count;

@@ -225,8 +225,8 @@ static size_t wait_some(struct wait_set *set, size_t *indices, const char *call)
 /* One object with valid arguments. */
 QUOIT_INLINE bool is_sound(const void *ivar, uint8_t bytes, int cmp)
 {
-    return __builtin_expect(cmp >= SHMEM_CMP_EQ && cmp <= SHMEM_CMP_LE && quoit_fast_has(ivar, bytes) &&
-                                ((uintptr_t)ivar & (bytes - 1u)) == 0,
+    return __builtin_expect(cmp >= SHMEM_CMP_EQ && cmp <= SHMEM_CMP_LE &&
+                                quoit_fast_has(&quoit_job.fast, ivar, bytes) && ((uintptr_t)ivar & (bytes - 1u)) == 0,
                             1);
 }
 

@@ -21,7 +21,8 @@ struct quoit_span quoit_span_enter(const char *call, uint64_t bytes, uint32_t pe
         span.begin_ns = quoit_trace_enter(span.trace, call, bytes, pe);
     span.profile = self->profile;
     if (span.profile)
-        span.is_outermost = quoit_profile_enter(call, __atomic_load_n(&self->call_from, __ATOMIC_RELAXED), bytes);
+        span.is_outermost =
+            quoit_profile_enter(span.profile, call, __atomic_load_n(&self->call_from, __ATOMIC_RELAXED), bytes);
     return span;
 }
 
@@ -63,9 +64,10 @@ static struct quoit_profile *own_profile(void)
 
 uint64_t shmemx_profile_begin(const char *routine, const void *from)
 {
-    if (!own_profile())
+    struct quoit_profile *profile = own_profile();
+    if (!profile)
         return 0;
-    return quoit_profile_enter(routine, from, 0) ? BEGUN_OUTERMOST : BEGUN_INSIDE;
+    return quoit_profile_enter(profile, routine, from, 0) ? BEGUN_OUTERMOST : BEGUN_INSIDE;
 }
 
 void shmemx_profile_end(uint64_t begun, size_t bytes, int is_of_all)

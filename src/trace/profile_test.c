@@ -20,7 +20,7 @@ static struct quoit_profile *new_profile(void)
 {
     struct quoit_profile *profile = calloc(1, quoit_profile_bytes(PES));
     assert_non_null(profile);
-    quoit_profile_begin(profile, quoit_clock_now_ns());
+    quoit_profile_begin(profile, false);
     return profile;
 }
 
@@ -30,9 +30,11 @@ static void no_place(struct quoit_profile *profile, struct quoit_profile_site *s
     (void)site;
 }
 
+static const char put_name[] = "shmem_putmem";
+
 static void call_from(struct quoit_profile *profile, uintptr_t from, uint64_t bytes)
 {
-    assert_true(quoit_profile_enter("shmem_putmem", (const void *)from, bytes));
+    assert_true(quoit_profile_enter(profile, put_name, (const void *)from, bytes));
     quoit_profile_note_peer(QUOIT_PROFILE_PUT, (uint32_t)(from % PES));
     quoit_profile_leave(profile, PES, true, no_place);
 }
@@ -65,8 +67,8 @@ static void calls_inside_others_are_part_of_them(void **state)
 {
     (void)state;
     struct quoit_profile *profile = new_profile();
-    assert_true(quoit_profile_enter("shmem_realloc", NULL, 10));
-    assert_false(quoit_profile_enter("shmem_malloc", NULL, 20));
+    assert_true(quoit_profile_enter(profile, "shmem_realloc", NULL, 10));
+    assert_false(quoit_profile_enter(profile, "shmem_malloc", NULL, 20));
     uint64_t now_ns = quoit_clock_now_ns();
     quoit_profile_wait(profile, now_ns, now_ns + 5);
     quoit_profile_leave(profile, PES, false, no_place);
@@ -87,7 +89,7 @@ static void bins_keep_their_sum(void **state)
     (void)state;
     struct quoit_profile *profile = new_profile();
     uint64_t sum_ns = 0, at_ns = profile->begin_ns;
-    assert_true(quoit_profile_enter("shmem_quiet", NULL, 0));
+    assert_true(quoit_profile_enter(profile, "shmem_quiet", NULL, 0));
     for (uint64_t i = 1; i < 400; i++) {
         quoit_profile_wait(profile, at_ns, at_ns + i * 1000003);
         sum_ns += i * 1000003;
@@ -111,7 +113,7 @@ static void the_same_collectives_are_kept(void **state)
     struct quoit_profile *pair[2] = {new_profile(), new_profile()};
     for (int which = 0; which < 2; which++)
         for (uint64_t i = 0; i < 3 * QUOIT_PROFILE_MEETINGS; i++) {
-            assert_true(quoit_profile_enter("shmem_sync", NULL, 0));
+            assert_true(quoit_profile_enter(pair[which], "shmem_sync", NULL, 0));
             quoit_profile_note_group(0, 1, which && i % 3 == 0 ? 2 : PES, 0);
             quoit_profile_leave(pair[which], PES, true, no_place);
         }
@@ -128,6 +130,83 @@ static void the_same_collectives_are_kept(void **state)
             assert_int_equal(next[i], (profile->groups[i].count + step - 1) / step * step);
         free(pair[which]);
     }
+}
+
+/* A site with so many calls that only some are timed: none is lost, and their times are within the time that has
+ * passed. Of a collective each is timed; so is each call where the clock costs nothing. */
+static void many_calls_are_counted_and_some_timed(void **state)
+{
+    (void)state;
+    enum { CALLS = 200000 };
+    struct quoit_profile *profile = new_profile();
+    profile->clock_ns = 50;
+    for (uint64_t i = 0; i < CALLS; i++) {
+        call_from(profile, 1, 8);
+        if (i % 100 != 0)
+            continue;
+        assert_true(quoit_profile_enter(profile, "shmem_sync", NULL, 0));
+        quoit_profile_note_group(0, 1, PES, 0);
+        quoit_profile_leave(profile, PES, true, no_place);
+    }
+    const struct quoit_profile_site *put = quoit_profile_find(profile, put_name, 1);
+    assert_int_equal(put->count, CALLS);
+    assert_int_equal(put->bytes, 8 * CALLS);
+    assert_int_equal(profile->peers[1].count[QUOIT_PROFILE_PUT], CALLS);
+    assert_true(put->timed_count > 0 && put->timed_count < CALLS / 2);
+    assert_true(put->covered_count <= CALLS);
+    quoit_profile_mend(profile);
+    assert_int_equal(put->covered_count, CALLS);
+    uint64_t site_ns = 0, bin_ns = 0;
+    for (uint32_t i = 0; i < QUOIT_PROFILE_SITES; i++) {
+        const struct quoit_profile_site *site = &profile->sites[i];
+        site_ns += site->ns;
+        if (site->call_id != 0 && site != put)
+            assert_int_equal(site->timed_count, site->count);
+    }
+    for (uint32_t i = 0; i < QUOIT_PROFILE_BINS; i++) {
+        assert_true(profile->bins[i].call_ns <= profile->bin_ns);
+        bin_ns += profile->bins[i].call_ns;
+    }
+    assert_int_equal(site_ns, bin_ns);
+    assert_true(site_ns <= profile->end_ns - profile->begin_ns);
+    free(profile);
+    profile = new_profile();
+    profile->clock_ns = 0;
+    for (uint64_t i = 0; i < 10000; i++)
+        call_from(profile, 1, 8);
+    assert_int_equal(quoit_profile_find(profile, put_name, 1)->timed_count, 10000);
+    free(profile);
+}
+
+/* Each call of 1 ms, at intervals of 1 ms: those that are not timed count as those that are, and waits as they were. */
+static void calls_that_are_not_timed_count_as_those_that_are(void **state)
+{
+    (void)state;
+    struct quoit_profile *profile = new_profile();
+    struct quoit_profile_site *site;
+    profile->clock_ns = 0;
+    call_from(profile, 1, 8);
+    site = quoit_profile_find(profile, put_name, 1);
+    uint64_t first_ns = site->ns, now_ns = site->timed_ns;
+    for (uint64_t i = 0; i < 9; i++)
+        quoit_profile_count(profile, site, 8);
+    quoit_profile_count(profile, site, 8);
+    quoit_profile_timed(profile, site, now_ns + 19000000, now_ns + 20000000, true);
+    assert_int_equal(site->ns - first_ns, 10000000);
+    quoit_profile_count(profile, site, 8);
+    quoit_profile_count(profile, site, 8);
+    quoit_profile_timed(profile, site, now_ns + 25000000, now_ns + 30000000, false); /* unlike the others */
+    assert_int_equal(site->ns - first_ns, 15000000);
+    quoit_profile_count(profile, site, 8);
+    quoit_profile_timed(profile, site, now_ns + 31000000, now_ns + 32000000, true);
+    assert_int_equal(site->ns - first_ns, 17000000);
+    assert_int_equal(site->covered_count, 14);
+    assert_int_equal(site->timed_count, 4);
+    quoit_profile_count(profile, site, 8);
+    quoit_profile_count(profile, site, 8);
+    quoit_profile_timed(profile, site, now_ns + 32000000, now_ns + 40000000, true); /* there is no room for another */
+    assert_int_equal(site->ns - first_ns, 25000000);
+    free(profile);
 }
 
 static void anything_is_within_bounds(void **state)
@@ -202,6 +281,8 @@ int main(void)
         cmocka_unit_test(calls_inside_others_are_part_of_them),
         cmocka_unit_test(bins_keep_their_sum),
         cmocka_unit_test(the_same_collectives_are_kept),
+        cmocka_unit_test(many_calls_are_counted_and_some_timed),
+        cmocka_unit_test(calls_that_are_not_timed_count_as_those_that_are),
         cmocka_unit_test(anything_is_within_bounds),
         cmocka_unit_test(objects_have_an_index_each),
         cmocka_unit_test(lines_stand_for_return_addresses),

@@ -105,8 +105,9 @@ class Profile(scenario.Case):
     def check_times(self, found, walls):
         """Parts are not more than the whole, and sums are sums."""
         for row in found["rows"]:
-            for part in ("calls", "bytes", "ns", "wait_ns", "last", "held_ns"):
+            for part in ("calls", "bytes", "sampled", "ns", "wait_ns", "last", "held_ns"):
                 self.assertEqual(sum(pe[part] for pe in row["pes"]), row["all"][part], (row["routine"], part))
+            self.assertLessEqual(row["all"]["sampled"], 0 if row["compared"] else row["all"]["calls"] - 1, row["routine"])
             self.assertEqual(row["compared"], row["all"]["last"])
             self.assertEqual(max(pe["longest_ns"] for pe in row["pes"]), row["all"]["longest_ns"])
             for pe in row["pes"]:
@@ -116,7 +117,7 @@ class Profile(scenario.Case):
         self.assertLessEqual(max(pe["begin_ns"] + pe["run_ns"] for pe in found["pes"]), found["span_ns"])
         for pe in found["pes"]:
             mine = [each for row in found["rows"] for each in row["pes"] if each["pe"] == pe["pe"]]
-            for part in ("calls", "bytes", "ns", "wait_ns", "last", "held_ns"):
+            for part in ("calls", "bytes", "sampled", "ns", "wait_ns", "last", "held_ns"):
                 self.assertEqual(sum(each[part] for each in mine), pe[part], part)
             self.assertLessEqual(pe["ns"], pe["run_ns"])
             self.assertGreaterEqual(pe["run_ns"], walls[pe["pe"]])
