@@ -47,6 +47,10 @@ void core_line_end(const int *is_set);
     __attribute__((cleanup(core_line_end), unused)) const int is_at_line =                                             \
         __builtin_expect(core_is_profiled, 0) ? core_line_enter() : 0
 
+/* profiled(): whether there is a profile. call(function, argument...): calls it from the line of Python that called. */
+PyObject *core_profiled(PyObject *module, PyObject *unused);
+PyObject *core_call(PyObject *module, PyObject *arguments);
+
 /* Adds the types Block, Remotes and Remote to the module. 0, or -1 with an exception. */
 int core_add_remote(PyObject *module);
 

@@ -97,3 +97,22 @@ void core_line_end(const int *is_set)
     if (*is_set)
         shmemx_profile_line(0, 0);
 }
+
+PyObject *core_profiled(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return PyBool_FromLong(core_is_profiled);
+}
+
+PyObject *core_call(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    CORE_AT_LINE;
+    PyObject *rest = PyTuple_GetSlice(arguments, 1, PyTuple_Size(arguments));
+    PyObject *result =
+        rest && PyTuple_Size(arguments) > 0 ? PyObject_CallObject(PyTuple_GetItem(arguments, 0), rest) : NULL;
+    Py_XDECREF(rest);
+    if (!result && !PyErr_Occurred())
+        PyErr_SetString(PyExc_TypeError, "call needs a function");
+    return result;
+}

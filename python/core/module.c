@@ -361,6 +361,8 @@ PyMODINIT_FUNC PyInit__core(void)
         {"finalize", finalize, METH_NOARGS, NULL},
         {"global_exit", global_exit, METH_VARARGS, NULL},
         {"library", library, METH_NOARGS, NULL},
+        {"profiled", core_profiled, METH_NOARGS, NULL},
+        {"call", core_call, METH_VARARGS, NULL},
         {"allocate", allocate, METH_VARARGS, NULL},
         {"deallocate", deallocate, METH_VARARGS, NULL},
         {"free_at_exit", free_at_exit, METH_VARARGS, NULL},

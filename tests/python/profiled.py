@@ -38,6 +38,15 @@ def fetch(a, pe):
 def send(a, pe, at):
     a.on(pe)[at::2] = 5  # strided
 """
+SHARED = """
+import quoit
+from quoit import dsm
+lock = dsm.Lock()
+for i in range({rounds}):
+    lock.acquire()  # acquire
+    lock.release()  # release
+    dsm.barrier()  # barrier
+"""
 FILES = 90
 MANY = """
 import importlib
@@ -96,6 +105,13 @@ class Profiled(package.Case):
                 self.assertEqual([calls[key] for key in calls if key[0] == "shmem_fence"], [(ROUNDS, 0)] * pes)
                 files = {row["object"] for row in self.found["rows"] if row["line"].startswith("beside.py")}
                 self.assertEqual(files, {os.path.join(self.folder, "beside.py")})
+
+    def test_shared_pages(self):
+        at = self.write("main.py", SHARED.format(rounds=ROUNDS))
+        calls, _ = self.profile("-n", 3)
+        marked = {key: value[0] for key, value in calls.items() if key[1] in at.values()}
+        self.assertEqual(marked, {(routine, at[word], pe): ROUNDS for pe in range(3) for routine, word in (
+            ("dsm_lock", "acquire"), ("dsm_unlock", "release"), ("dsm_barrier_all", "barrier"))})
 
     def test_many_files(self):
         self.write("main.py", MANY.format(files=FILES))
