@@ -222,6 +222,21 @@ class Profile(scenario.Case):
         self.assertEqual(len(found["carried"]["links"]), 6)
         self.assertEqual(self.virtual(4, 700)[0]["compared_every"], 2)
 
+    def test_threads(self):
+        """Calls of threads that count at once are all there."""
+        threads, calls = 4, 20000
+        for hosts in (1, 2):
+            result = self.run_job("--profile", self.path, "-n", 2, "--hosts", hosts, scenario.program("profile_threads"), threads,
+                                  calls // hosts ** 4)
+            self.assertEqual(result.status, 0, result)
+            found, each = self.read(), threads * (calls // hosts ** 4)
+            for routine in ("shmem_long_p", "shmem_long_atomic_inc"):
+                rows = [row for row in found["rows"] if row["routine"] == routine]
+                self.assertEqual(sum(row["all"]["calls"] for row in rows), 2 * each)
+                self.assertEqual(sum(row["all"]["bytes"] for row in rows), 16 * each)
+            for name in ("puts", "atomics"):
+                self.assertEqual(found[name], [[0, 1, each, 8 * each], [1, 0, each, 8 * each]])
+
     def test_the_late_one(self):
         """A PE that sleeps before each barrier comes last to most of them, and the others wait for it about as long."""
         rounds, late_ms = 12, 40
