@@ -15,6 +15,7 @@ int command_explain(int argc, char **argv);
 int command_figures(int argc, char **argv);
 int command_info(int argc, char **argv);
 int command_model(int argc, char **argv);
+int command_panes(int argc, char **argv);
 int command_perf(int argc, char **argv);
 int command_predict(int argc, char **argv);
 int command_profile(int argc, char **argv);

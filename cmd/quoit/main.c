@@ -15,6 +15,7 @@ static const struct command commands[] = {
     {"figures", "the figures of the papers, simulated or measured, as a page and data", command_figures},
     {"info", "version, machine, options, transports between PEs, limits", command_info},
     {"model", "machines of virtual time: list, show, check them", command_model},
+    {"panes", "a pane of tmux for the debugger of each PE, in oshrun --debugger", command_panes},
     {"perf", "how fast this library is, or another one, beside the limits of the machine", command_perf},
     {"predict", "how long a program takes on machines of a model, or where a larger ring stops paying",
      command_predict},

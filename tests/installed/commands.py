@@ -72,6 +72,12 @@ class Commands(installed.Case):
         for _ in self.prefixes():
             self.assertIn("past the end", self.command("quoit", "explain", "Q0116"))
 
+    def test_panes(self):
+        """In tmux: scenario.debugger."""
+        done = self.run_command("oshrun", "-n", 1, "--debugger", "quoit panes true", "true", env={"TMUX": ""})
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stderr, r"quoit panes: PE 0: (there is no tmux around oshrun|tmux is not installed)")
+
     def test_perf(self):
         for _ in self.prefixes():
             few = ["--tests", "put-quiet", "--sizes", "8", "--seconds", "1"]

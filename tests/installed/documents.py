@@ -34,6 +34,7 @@ NOT_TYPED = {
     ("README.md", 'oshrun -n 4 --debugger "gdb --args" ./hello'): "waits for the user's commands to gdb",
     ("docs/debug.md", 'oshrun -n 4 --debugger "gdb --args" ./a.out'): "waits for the user's commands to gdb",
     ("docs/debug.md", "oshrun -n 4 --debugger 'all:gdbserver --once localhost:$((2000 + QUOIT_PE))' ./a.out"): "waits for gdb",
+    ("docs/debug.md", 'oshrun -n 4 --debugger "all:quoit panes gdb --args" ./a.out'): "waits for the user's commands to gdb",
     ("docs/debug.md", "gdb -ex 'target remote localhost:2001' ./a.out"): "waits for the user's commands to gdb",
     ("docs/find-the-time.md", "quoit top"): "ends at a key, on a terminal; installed.commands has it with --once",
     ("docs/build-a-ring.md", "lspci | grep -iE 'non-transparent|bridge: .*(ntb|148b)'"): HARDWARE,

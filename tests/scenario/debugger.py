@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Aim: oshrun --debugger runs the PEs of its list, and no others, under a command: one PE with the whole terminal, several
 without; what waits in a debugger is waited for, Ctrl-C interrupts the debugged program, the end of the debugger is that of its
-PE, and the end of the job that of all debuggers. Method: scripts in place of debuggers, then gdb, gdbserver and lldb, on a
-pseudo terminal or with commands that are given beforehand."""
+PE, and the end of the job that of all debuggers. quoit panes gives each a pane of tmux as its terminal. Method: scripts in place
+of debuggers, then gdb, gdbserver and lldb, on a pseudo terminal, in a tmux, or with commands that are given beforehand."""
 import os
 import re
+import shlex
 import shutil
 import socket
+import subprocess
 import tempfile
 import unittest
 
@@ -195,6 +197,137 @@ class Debuggers(Terminal):
         self.assertEqual(result.status, 0, result)
         self.assertEqual(sorted(re.findall(r"\(int\) \$0 = (\d)", result.out)), ["1", "2"], result)
         self.assertEqual(sorted(re.findall(r"PE (\d) goes on", result.out)), ["0", "1", "2"], result)
+
+
+class Panes(scenario.Case):
+    """In a tmux of the test's own, whose first pane is the terminal of oshrun."""
+    def setUp(self):
+        super().setUp()
+        if not shutil.which("tmux"):
+            self.skipTest("no tmux")
+        self.folder = tempfile.mkdtemp()
+        self.socket = os.path.join(self.folder, "tmux")
+        self.log = os.path.join(self.folder, "log")
+
+    def leave(self):
+        self.tmux("kill-server")
+        self.wait_for(lambda: not self.pids_of("tmux: server"), "tmux to end")
+
+    def tearDown(self):
+        self.leave()
+        shutil.rmtree(self.folder)
+        super().tearDown()
+
+    def tmux(self, *words):
+        return subprocess.run(["tmux", "-S", self.socket, "-f", "/dev/null", *words], capture_output=True, text=True,
+                              env=scenario.environment(self.mark, PATH=f"{scenario.BIN}:{os.environ['PATH']}", TERM="screen")).stdout
+
+    def begin(self, *arguments, columns=160, lines=50):
+        """oshrun in the first pane; its output and status go to the log, then the pane stays."""
+        command = shlex.join([scenario.OSHRUN, *map(str, arguments)])
+        self.tmux("new-session", "-d", "-x", str(columns), "-y", str(lines),
+                  f"{command} >{self.log} 2>&1; echo status $? >>{self.log}; exec sleep 1000")
+
+    def panes(self):
+        """Those of PEs, as tmux has them: [id, window, title]."""
+        lines = self.tmux("list-panes", "-a", "-F", "#{pane_id} #{window_id} #{pane_title}").splitlines()
+        return [line.split(" ", 2) for line in lines if " PE " in line]
+
+    def await_panes(self, pes):
+        wanted = [f"PE {pe}" for pe in pes]
+        self.wait_for(lambda: [pane[2] for pane in self.panes()] == wanted or self.ended(), f"panes {wanted}")
+        self.assertEqual([pane[2] for pane in self.panes()], wanted, self.told())
+        return [pane[0] for pane in self.panes()]
+
+    def told(self):
+        try:
+            with open(self.log) as file:
+                return file.read()
+        except OSError:
+            return ""
+
+    def ended(self):
+        return re.search(r"^status (\d+)$", self.told(), re.M)
+
+    def await_end(self, status):
+        self.wait_for(self.ended, "the end of the job")
+        self.assertEqual(self.ended()[1], str(status), self.told())
+        self.wait_for(lambda: not self.panes(), "the panes to close")
+
+    def await_text(self, pane, words):
+        self.wait_for(lambda: words in self.tmux("capture-pane", "-p", "-t", pane), f"{words!r} in pane {pane}")
+
+    def test_terminals(self):
+        """Of its own, with its keys; the panes are in the order of the PEs."""
+        shell = ("sh -c 'tty; echo is PE $QUOIT_PE; trap \"echo interrupted\" INT; while :; do read x; echo got $x; "
+                 "[ \"$x\" = leave ] && exit 0; done'")
+        self.begin("-n", 6, "--debugger", f"0,2-5:quoit panes {shell} tool", "true")
+        panes = self.await_panes((0, 2, 3, 4, 5))
+        for pane, pe in zip(panes, (0, 2, 3, 4, 5)):
+            self.await_text(pane, f"is PE {pe}")
+            tty = self.tmux("display-message", "-p", "-t", pane, "#{pane_tty}").strip()
+            self.assertIn(tty + "\n", self.tmux("capture-pane", "-p", "-t", pane))
+        self.tmux("send-keys", "-t", panes[1], "C-c")
+        self.await_text(panes[1], "interrupted")
+        for pane in panes:
+            self.tmux("send-keys", "-t", pane, "one", "Enter")
+        for pane in panes:
+            self.await_text(pane, "got one")
+            self.tmux("send-keys", "-t", pane, "leave", "Enter")
+        self.await_end(0)
+        self.assertEqual(self.told(), "status 0\n")
+
+    def test_more_than_a_window_has_room_for(self):
+        self.begin("-n", 24, "--debugger", "all:quoit panes sh -c 'exec cat' tool", "true", columns=40, lines=10)
+        self.wait_for(lambda: len(self.panes()) == 24 or self.ended(), "24 panes")
+        self.assertEqual(sorted(int(pane[2][3:]) for pane in self.panes()), list(range(24)), self.told())
+        self.assertGreater(len({pane[1] for pane in self.panes()}), 1)
+        self.assertEqual(self.told(), "")
+        self.tmux("send-keys", "-t", self.panes()[3][0], "C-c")
+        self.await_end(130)
+
+    def test_ends(self):
+        """Of one debugger, by status and signal; of the job by time, by another PE, and by a pane that is closed."""
+        stays = "1-2:quoit panes sh -c 'exec cat' tool"
+        for status, words, deed in ((7, ("0-1:quoit panes sh -c 'exit $((7 * QUOIT_PE))'",), None),
+                                    (139, ("1-2:quoit panes sh -c 'kill -11 $$'",), None),
+                                    (124, (stays, "--timeout", "3s"), None), (9, (stays,), None), (129, (stays,), "kill-pane")):
+            self.begin("-n", 3, "--debugger", *words, "sh", "-c", "sleep 2; exit 9" if status == 9 else "sleep 1000")
+            if deed:
+                self.tmux(deed, "-t", self.await_panes((1, 2))[0])
+            self.await_end(status)
+            self.leave()
+            os.remove(self.log)
+
+    @need("gdb")
+    def test_gdb(self):
+        self.begin("-n", 3, "--debugger", "1-2:quoit panes gdb -q -nx -iex 'set debuginfod enabled off' --args", PROGRAM, 1, 2)
+        panes = self.await_panes((1, 2))
+        for pane in panes:
+            self.await_text(pane, "(gdb)")
+            self.tmux("send-keys", "-t", pane, "run", "Enter")
+        for pane, pe in zip(panes, (1, 2)):
+            self.await_text(pane, f"PE {pe} waits")
+        self.tmux("send-keys", "-t", panes[1], "C-c")
+        self.await_text(panes[1], "SIGINT")
+        self.tmux("send-keys", "-t", panes[0], "C-c")
+        self.await_text(panes[0], "SIGINT")
+        for pane in panes:
+            self.tmux("send-keys", "-t", pane, "set var is_released = 1", "Enter", "continue", "Enter")
+        for pane in panes:
+            self.await_text(pane, "exited normally")
+            self.tmux("send-keys", "-t", pane, "quit", "Enter")
+        self.await_end(0)
+
+    def test_without(self):
+        for env, problem in (({"TMUX": ""}, "no tmux around oshrun: type tmux"),
+                             ({"TMUX": "/nowhere/tmux,1,0"}, "is not on this machine"), ({"PATH": "/nowhere"}, "tmux is not installed")):
+            quoit = os.path.join(scenario.BIN, "quoit")
+            result = self.run_job("-n", 2, "--debugger", f"1:{quoit} panes /bin/true", "/bin/true", env={"TMUX": "/tmp/x,1,0", **env})
+            self.assertEqual(result.status, 1, result)
+            self.assertIn(problem, result.err)
+        done = subprocess.run([quoit, "panes", "gdb"], capture_output=True, text=True)
+        self.assertEqual((done.returncode, "no PE of oshrun" in done.stderr), (2, True), done)
 
 
 if __name__ == "__main__":
