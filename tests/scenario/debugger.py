@@ -3,6 +3,7 @@
 without; what waits in a debugger is waited for, Ctrl-C interrupts the debugged program, the end of the debugger is that of its
 PE, and the end of the job that of all debuggers. quoit panes gives each a pane of tmux as its terminal. Method: scripts in place
 of debuggers, then gdb, gdbserver and lldb, on a pseudo terminal, in a tmux, or with commands that are given beforehand."""
+import json
 import os
 import re
 import shlex
@@ -328,6 +329,59 @@ class Panes(scenario.Case):
             self.assertIn(problem, result.err)
         done = subprocess.run([quoit, "panes", "gdb"], capture_output=True, text=True)
         self.assertEqual((done.returncode, "no PE of oshrun" in done.stderr), (2, True), done)
+
+
+class Editor(scenario.Case):
+    """examples/vscode: its files name each other, and its commands work."""
+    FOLDER = os.path.join(os.environ["SCENARIO_SOURCE"], "examples")
+
+    def setUp(self):
+        super().setUp()
+        port = free_ports(4)
+        self.files = {}
+        for name in ("tasks", "launch"):
+            with open(os.path.join(self.FOLDER, "vscode", name + ".json")) as file:
+                text = re.sub(r"(localhost:(?:\$\(\()?)(200\d)", lambda found: found[1] + str(port + int(found[2]) - 2000), file.read())
+                self.files[name] = json.loads(text)
+        self.tasks = {task["label"]: task for task in self.files["tasks"]["tasks"]}
+        self.configurations = {each["name"]: each for each in self.files["launch"]["configurations"]}
+
+    def test_names(self):
+        self.assertEqual(len(self.tasks), len(self.files["tasks"]["tasks"]))
+        for each in [*self.configurations.values(), *self.files["launch"]["compounds"]]:
+            self.assertIn(each.get("preLaunchTask", "build"), self.tasks)
+            self.assertLessEqual(set(each.get("configurations", [])), set(self.configurations))
+        for task in self.tasks.values():
+            self.assertIn(task.get("dependsOn", "build"), self.tasks)
+
+    def words(self, label, folder):
+        task = self.tasks[label]
+        values = {"file": os.path.join(self.FOLDER, "hello.c"), "fileDirname": folder, "fileBasenameNoExtension": "hello"}
+        return [os.path.join(scenario.BIN, task["command"]),
+                *(re.sub(r"\$\{(\w+)\}", lambda found: values[found[1]], word) for word in task["args"])]
+
+    def debug(self, label, names, folder):
+        """The task, then a gdb for each configuration, as the editor starts them."""
+        job = scenario.Job(self.words(label, folder), env=scenario.environment(self.mark), stdin=-3, stdout=-1, stderr=-2)
+        debuggers = [scenario.Job(["gdb", *GDB, "-iex", "set tcp auto-retry on", "-ex",
+                                   "target remote " + self.configurations[name]["miDebuggerServerAddress"], "-ex", "break main", "-ex",
+                                   "continue", "-ex", "continue", os.path.join(folder, "hello")], stdin=-3, stdout=-1, stderr=-2)
+                     for name in names]
+        for debugger in debuggers:
+            self.assertIn(b"Breakpoint 1, main", debugger.communicate(timeout=scenario.LIMIT_S)[0])
+        out = job.communicate(timeout=scenario.LIMIT_S)[0].decode(errors="replace")
+        self.assertEqual(job.returncode, 0, out)
+        self.assertRegex(out, self.tasks[label]["problemMatcher"]["background"]["beginsPattern"].replace("^", "(?m)^"))
+        self.assertRegex(out, self.tasks[label]["problemMatcher"]["background"]["endsPattern"].replace("^", "(?m)^"))
+
+    @need("gdb", "gdbserver")
+    def test_commands(self):
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run(self.words("build", folder), check=True, timeout=scenario.LIMIT_S)
+            compound = self.files["launch"]["compounds"][0]
+            self.debug(compound["preLaunchTask"], compound["configurations"], folder)
+            single = [each for each in self.configurations.values() if "preLaunchTask" in each]
+            self.debug(single[0]["preLaunchTask"], [single[0]["name"]], folder)
 
 
 if __name__ == "__main__":
