@@ -67,7 +67,10 @@ uint64_t shmemx_profile_begin(const char *routine, const void *from)
     struct quoit_profile *profile = own_profile();
     if (!profile)
         return 0;
-    return quoit_profile_enter(profile, routine, from, 0) ? BEGUN_OUTERMOST : BEGUN_INSIDE;
+    if (!quoit_profile_enter(profile, routine, from, 0))
+        return BEGUN_INSIDE;
+    quoit_profile_note_group(0, 1, 0, 0); /* timed each, as collectives are */
+    return BEGUN_OUTERMOST;
 }
 
 void shmemx_profile_end(uint64_t begun, size_t bytes, int is_of_all)

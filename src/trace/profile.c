@@ -94,7 +94,7 @@ void quoit_profile_note_group(uint32_t start, uint32_t stride, uint32_t size, ui
     own.has_group = size != 0;
     own.group = (struct quoit_profile_group){.start = start, .stride = size > 1 ? stride : 1, .size = size};
     own.bytes = bytes;
-    if (own.has_group && own.begin_ns == 0) /* collectives are timed each */
+    if (own.begin_ns == 0) /* collectives are timed each */
         own.begin_ns = quoit_clock_now_ns();
 }
 
