@@ -43,13 +43,13 @@ static bool take_descriptors(struct agent_start *start)
 int agent_hear(struct agent_start *start)
 {
     extern char **environ;
-    char problem[TALK_PROBLEM_BYTES], who[MACHINE_NAME_BYTES + 16], *bytes = NULL;
-    struct talk_frame frame = {0};
+    char problem[CONTROL_PROBLEM_BYTES], who[MACHINE_NAME_BYTES + 16], *bytes = NULL;
+    struct control_frame frame = {0};
     if (!take_descriptors(start)) {
         quoit_say("cannot start: %s [Q0213]", strerror(errno));
         return STATUS_CANNOT_START;
     }
-    if (!talk_hear_first(start->in_fd, start->out_fd, start->key, &frame, &bytes, problem)) {
+    if (!control_hear_first(start->in_fd, start->out_fd, start->key, &frame, &bytes, problem)) {
         if (problem[0])
             quoit_say("--agent: %s [Q0210]", problem);
         return STATUS_BAD_USAGE;
@@ -74,28 +74,28 @@ int agent_hear(struct agent_start *start)
 static void forward(void *arg, size_t pe, int which, const char *data, size_t bytes)
 {
     struct job *job = arg;
-    talk_say(&job->talk, TALK_OUTPUT, (uint32_t)(2 * pe) + (uint32_t)which, data, bytes);
+    control_say(&job->control, CONTROL_OUTPUT, (uint32_t)(2 * pe) + (uint32_t)which, data, bytes);
     job->untaken_bytes += (uint32_t)bytes;
-    output_hold(&job->output, job->untaken_bytes >= TALK_WINDOW_BYTES);
+    output_hold(&job->output, job->untaken_bytes >= CONTROL_WINDOW_BYTES);
 }
 
 static void taken(struct job *job, uint32_t bytes)
 {
     job->untaken_bytes -= bytes < job->untaken_bytes ? bytes : job->untaken_bytes;
-    output_hold(&job->output, job->untaken_bytes >= TALK_WINDOW_BYTES);
+    output_hold(&job->output, job->untaken_bytes >= CONTROL_WINDOW_BYTES);
 }
 
 static void take_signal(struct job *job, uint32_t whom, int number)
 {
     if (number <= 0 || number > SIGRTMAX)
         return;
-    if (whom == TALK_TO_PROXY)
+    if (whom == CONTROL_TO_PROXY)
         hosts_kill_proxy(job, job->own_host);
-    else if (whom == TALK_TO_LOST_PROXY)
+    else if (whom == CONTROL_TO_LOST_PROXY)
         hosts_dismiss_proxy(job, job->own_host);
-    else if (whom == TALK_TO_PROGRAMS)
+    else if (whom == CONTROL_TO_PROGRAMS)
         end_signal_programs(job, number);
-    else if (whom == TALK_TO_OTHERS)
+    else if (whom == CONTROL_TO_OTHERS)
         service_kill_others(job);
     else
         end_signal_all(job, number);
@@ -103,17 +103,17 @@ static void take_signal(struct job *job, uint32_t whom, int number)
 
 static void send_notes(struct job *job)
 {
-    report_wishes(job);
+    report_wait_descs(job);
     for (uint32_t i = 0; i < job->plan->pe_count && job->notes; i++)
         if (job->pes[i].host == job->own_host && job->notes[i].is_alive)
-            talk_say(&job->talk, TALK_NOTES, i, &job->notes[i], sizeof job->notes[i]);
+            control_say(&job->control, CONTROL_NOTES, i, &job->notes[i], sizeof job->notes[i]);
 }
 
 static void send_records(struct job *job)
 {
     const struct host *host = &job->hosts[job->own_host];
     if (host->front)
-        talk_say(&job->talk, TALK_RECORDS, host->index, host->front, host->layout.traces);
+        control_say(&job->control, CONTROL_RECORDS, host->index, host->front, host->layout.traces);
 }
 
 /* Whether oshrun says at the end what links and networks carried. */
@@ -128,8 +128,8 @@ static void send_profiles(struct job *job)
     struct host *host = &job->hosts[job->own_host];
     const struct quoit_layout *layout = &host->layout;
     for (uint32_t local = 0; host->front && layout->profile_bytes != 0 && local < layout->local_count; local++)
-        talk_say(&job->talk, TALK_PROFILE, layout->first_pe + local, quoit_memory_profile(layout, host->front, local),
-                 layout->profile_bytes);
+        control_say(&job->control, CONTROL_PROFILE, layout->first_pe + local,
+                    quoit_memory_profile(layout, host->front, local), layout->profile_bytes);
 }
 
 /* Of PEs that were asked, what was noted stays true. */
@@ -154,10 +154,10 @@ static void take_kill(struct job *job, enum end_question question)
 static void fail(struct job *job)
 {
     const int32_t status = STATUS_CANNOT_START;
-    talk_say(&job->talk, TALK_FAILED, TALK_NO_PE, &status, sizeof status);
+    control_say(&job->control, CONTROL_FAILED, CONTROL_NO_PE, &status, sizeof status);
 }
 
-static void take_make(struct job *job, const struct talk_frame *frame, const void *bytes)
+static void take_make(struct job *job, const struct control_frame *frame, const void *bytes)
 {
     struct hosts_make make;
     bool is_due = frame->bytes == sizeof make && !job->hosts[job->own_host].front;
@@ -168,59 +168,59 @@ static void take_make(struct job *job, const struct talk_frame *frame, const voi
 }
 
 /* To this agent. */
-static void take_own(struct job *job, const struct talk_frame *frame, const void *bytes)
+static void take_own(struct job *job, const struct control_frame *frame, const void *bytes)
 {
     struct quoit_boot_message message;
-    const int32_t number = talk_number(frame, bytes);
+    const int32_t number = control_number(frame, bytes);
     bool is_mine = frame->pe < job->plan->pe_count && job->pes[frame->pe].host == job->own_host;
     switch (frame->kind) {
-    case TALK_MAKE:
+    case CONTROL_MAKE:
         take_make(job, frame, bytes);
         break;
-    case TALK_CONTACTS:
+    case CONTROL_CONTACTS:
         if (job->network && frame->bytes == job->plan->host_count * QUOIT_NETWORK_CONTACT_BYTES) {
             network_take_contacts(job, bytes);
             hosts_send_contacts(job);
         }
         break;
-    case TALK_SAY:
+    case CONTROL_SAY:
         if (is_mine && frame->bytes == sizeof message) {
             memcpy(&message, bytes, sizeof message);
             service_pass(&job->pes[frame->pe], &message);
         }
         break;
-    case TALK_TAKEN:
+    case CONTROL_TAKEN:
         taken(job, (uint32_t)number);
         break;
-    case TALK_INPUT:
+    case CONTROL_INPUT:
         input_give(job, bytes, frame->bytes);
         break;
-    case TALK_SIGNAL:
+    case CONTROL_SIGNAL:
         take_signal(job, frame->pe, number);
         break;
-    case TALK_LOOK:
+    case CONTROL_LOOK:
         awaited_answer(job);
         break;
-    case TALK_ASK_PROXY:
+    case CONTROL_ASK_PROXY:
         silence_answer(job);
         break;
-    case TALK_PROXY_STOPPED:
+    case CONTROL_PROXY_STOPPED:
         if (job->network && frame->pe < job->plan->host_count)
             network_note_sign(job, frame->pe);
         break;
-    case TALK_SURVEY:
+    case CONTROL_SURVEY:
         top_answer(job, bytes, frame->bytes);
         break;
-    case TALK_STILL:
+    case CONTROL_STILL:
         stuck_answer(job, bytes, frame->bytes);
         break;
-    case TALK_STOP:
+    case CONTROL_STOP:
         hosts_stop(job);
         break;
-    case TALK_NOTE:
+    case CONTROL_NOTE:
         take_note(job, (enum end_question)frame->pe);
         break;
-    case TALK_KILL:
+    case CONTROL_KILL:
         take_kill(job, (enum end_question)frame->pe);
         break;
     default:
@@ -229,43 +229,43 @@ static void take_own(struct job *job, const struct talk_frame *frame, const void
 }
 
 /* Those below hear first, since some frames take a while here. */
-static void take_frame(struct talk *talk, const struct talk_frame *frame, const void *bytes)
+static void take_frame(struct control *control, const struct control_frame *frame, const void *bytes)
 {
-    struct job *job = talk->owner;
+    struct job *job = control->owner;
     if (frame->host != job->own_host)
         hosts_pass(job, frame, bytes);
-    if (frame->host == job->own_host || frame->host == TALK_TO_ALL)
+    if (frame->host == job->own_host || frame->host == CONTROL_TO_ALL)
         take_own(job, frame, bytes);
 }
 
 /* From below. */
-static void take_from_below(struct talk *talk, const struct talk_frame *frame, const void *bytes)
+static void take_from_below(struct control *control, const struct control_frame *frame, const void *bytes)
 {
-    const struct host *next = talk->owner;
+    const struct host *next = control->owner;
     struct job *job = next->job;
     if (frame->host >= job->plan->host_count || job->hosts[frame->host].via != next->index)
         return;
-    if (frame->kind == TALK_LOST)
+    if (frame->kind == CONTROL_LOST)
         tree_mark_gone(job, frame->host);
-    talk_pass(&job->talk, frame, bytes);
-    if (frame->kind == TALK_TRACE) /* of which there may be more than this process is to hold */
-        talk_flush(&job->talk, FLUSH_NS);
+    control_pass(&job->control, frame, bytes);
+    if (frame->kind == CONTROL_TRACE) /* of which there may be more than this process is to hold */
+        control_flush(&job->control, FLUSH_NS);
 }
 
-static void lose_below(struct talk *talk)
+static void lose_below(struct control *control)
 {
-    const struct host *next = talk->owner;
+    const struct host *next = control->owner;
     struct job *job = next->job;
     struct tree_lost lost;
     tree_describe_loss(next, &lost);
     tree_mark_gone(job, next->index);
-    const struct talk_frame frame = {.kind = TALK_LOST, .bytes = sizeof lost, .host = next->index};
-    talk_pass(&job->talk, &frame, &lost);
+    const struct control_frame frame = {.kind = CONTROL_LOST, .bytes = sizeof lost, .host = next->index};
+    control_pass(&job->control, &frame, &lost);
 }
 
-static void lose_oshrun(struct talk *talk)
+static void lose_oshrun(struct control *control)
 {
-    struct job *job = talk->owner;
+    struct job *job = control->owner;
     tree_drop(job);
     job->is_hurried = true; /* nobody reads any more */
     end_as_told(job, END_ASKS_NOBODY);
@@ -273,21 +273,21 @@ static void lose_oshrun(struct talk *talk)
 
 bool agent_open(struct job *job, const struct agent_start *start)
 {
-    job->talk = (struct talk){.on_frame = take_frame,
-                              .on_lost = lose_oshrun,
-                              .owner = job,
-                              .host = job->own_host,
-                              .limit_ns = plan_number(job->plan, QUOIT_OPT_NETWORK_LIMIT),
-                              .start_limit_ns = UINT64_MAX};
+    job->control = (struct control){.on_frame = take_frame,
+                                    .on_lost = lose_oshrun,
+                                    .owner = job,
+                                    .host = job->own_host,
+                                    .limit_ns = plan_number(job->plan, QUOIT_OPT_NETWORK_LIMIT),
+                                    .start_limit_ns = UINT64_MAX};
     job->output.forward = forward;
     job->output.forward_arg = job;
-    return talk_answer(&job->talk, &job->loop, start->in_fd, start->out_fd, start->key);
+    return control_answer(&job->control, &job->loop, start->in_fd, start->out_fd, start->key);
 }
 
 void agent_begin(struct job *job)
 {
-    static const struct tree_ears ears = {.on_frame = take_from_below, .on_lost = lose_below};
-    if (!tree_start(job, &ears) || !spawn_all(job))
+    static const struct tree_callbacks callbacks = {.on_frame = take_from_below, .on_lost = lose_below};
+    if (!tree_start(job, &callbacks) || !spawn_all(job))
         fail(job);
 }
 
@@ -302,8 +302,8 @@ static void read_words(struct job *job)
 uint64_t agent_step(struct job *job, uint64_t now_ns)
 {
     read_words(job);
-    job->talk.alive_ns = silence_sign_ns(job, HOST_NONE, now_ns);
-    uint64_t below_ns = tree_step(job, now_ns), own_ns = talk_step(&job->talk, now_ns);
+    job->control.alive_ns = silence_sign_ns(job, HOST_NONE, now_ns);
+    uint64_t below_ns = tree_step(job, now_ns), own_ns = control_step(&job->control, now_ns);
     return below_ns < own_ns ? below_ns : own_ns;
 }
 
@@ -314,8 +314,8 @@ void agent_close(struct job *job)
     if (is_counted(job))
         send_records(job);
     send_profiles(job);
-    talk_flush(&job->talk, FLUSH_NS);
+    control_flush(&job->control, FLUSH_NS);
     trace_send(job);
-    talk_close(&job->talk);
+    control_close(&job->control);
     input_close(job);
 }

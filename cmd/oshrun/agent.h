@@ -12,7 +12,7 @@ struct agent_start {
     struct setup setup;
     int in_fd;
     int out_fd;
-    unsigned char key[TALK_KEY_BYTES];
+    unsigned char key[CONTROL_KEY_BYTES];
 };
 
 bool agent_is_asked(int argc, char **argv);

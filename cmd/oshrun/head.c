@@ -29,7 +29,7 @@ static struct pe *pe_of(const struct host *host, uint32_t pe)
 }
 
 /* What a PE printed; frame->pe is twice its number, and one more for standard error. */
-static void take_output(struct host *host, const struct talk_frame *frame, const char *bytes)
+static void take_output(struct host *host, const struct control_frame *frame, const char *bytes)
 {
     const struct pe *pe = pe_of(host, frame->pe / 2);
     if (!pe)
@@ -45,11 +45,11 @@ static void take_note(struct pe *pe, const struct wait_note *note)
         return;
     job->notes[pe->index] = *note;
     job->notes[pe->index].call[sizeof note->call - 1] = '\0';
-    job->notes[pe->index].wish_text[sizeof note->wish_text - 1] = '\0';
+    job->notes[pe->index].wait_desc_text[sizeof note->wait_desc_text - 1] = '\0';
     job->notes[pe->index].line[sizeof note->line - 1] = '\0';
 }
 
-static void take_of_proxy(struct host *host, const struct talk_frame *frame, const void *bytes)
+static void take_of_proxy(struct host *host, const struct control_frame *frame, const void *bytes)
 {
     struct quoit_proxy_message message;
     if (frame->bytes != sizeof message)
@@ -59,18 +59,18 @@ static void take_of_proxy(struct host *host, const struct talk_frame *frame, con
 }
 
 /* Frames about a PE. */
-static void take_of_pe(struct pe *pe, const struct talk_frame *frame, const void *bytes)
+static void take_of_pe(struct pe *pe, const struct control_frame *frame, const void *bytes)
 {
     struct service_passed passed = {0};
     struct reap_ended ended;
-    if (frame->kind == TALK_MESSAGE && frame->bytes >= sizeof passed.message && frame->bytes <= sizeof passed) {
+    if (frame->kind == CONTROL_MESSAGE && frame->bytes >= sizeof passed.message && frame->bytes <= sizeof passed) {
         memcpy(&passed, bytes, frame->bytes);
         passed.executable[sizeof passed.executable - 1] = '\0';
         service_hear(pe, &passed);
-    } else if (frame->kind == TALK_ENDED && frame->bytes == sizeof ended) {
+    } else if (frame->kind == CONTROL_ENDED && frame->bytes == sizeof ended) {
         memcpy(&ended, bytes, sizeof ended);
         reap_pe(pe, &ended);
-    } else if (frame->kind == TALK_NOTES && frame->bytes == sizeof(struct wait_note)) {
+    } else if (frame->kind == CONTROL_NOTES && frame->bytes == sizeof(struct wait_note)) {
         take_note(pe, bytes);
     }
 }
@@ -118,14 +118,14 @@ static void lose(struct host *host, const struct tree_lost *lost)
     }
 }
 
-static void lose_next(struct talk *talk)
+static void lose_next(struct control *control)
 {
     struct tree_lost lost;
-    tree_describe_loss(talk->owner, &lost);
-    lose(talk->owner, &lost);
+    tree_describe_loss(control->owner, &lost);
+    lose(control->owner, &lost);
 }
 
-static void take_loss(struct host *host, const struct talk_frame *frame, const void *bytes)
+static void take_loss(struct host *host, const struct control_frame *frame, const void *bytes)
 {
     struct tree_lost lost;
     if (frame->bytes != sizeof lost)
@@ -135,64 +135,64 @@ static void take_loss(struct host *host, const struct talk_frame *frame, const v
     lose(host, &lost);
 }
 
-static void take_frame(struct talk *talk, const struct talk_frame *frame, const void *bytes)
+static void take_frame(struct control *control, const struct control_frame *frame, const void *bytes)
 {
-    const struct host *next = talk->owner;
+    const struct host *next = control->owner;
     struct job *job = next->job;
     if (frame->host >= job->plan->host_count || job->hosts[frame->host].via != next->index)
         return;
     struct host *host = &job->hosts[frame->host];
     struct pe *pe = pe_of(host, frame->pe);
-    const int32_t number = talk_number(frame, bytes);
+    const int32_t number = control_number(frame, bytes);
     switch (frame->kind) {
-    case TALK_OUTPUT:
+    case CONTROL_OUTPUT:
         take_output(host, frame, bytes);
         break;
-    case TALK_TAKEN:
+    case CONTROL_TAKEN:
         input_taken(job, (uint32_t)number);
         break;
-    case TALK_PROXY:
+    case CONTROL_PROXY:
         take_of_proxy(host, frame, bytes);
         break;
-    case TALK_PROXY_ENDED:
+    case CONTROL_PROXY_ENDED:
         reap_proxy(host, number);
         break;
-    case TALK_RECORDS:
+    case CONTROL_RECORDS:
         if (host->front && frame->bytes == host->layout.traces)
             memcpy(host->front, bytes, frame->bytes);
         break;
-    case TALK_PROFILE:
+    case CONTROL_PROFILE:
         if (pe && host->front && host->layout.profile_bytes == frame->bytes && frame->bytes != 0)
             memcpy(quoit_memory_profile(&host->layout, host->front, pe->index - host->layout.first_pe), bytes,
                    frame->bytes);
         break;
-    case TALK_TRACE:
+    case CONTROL_TRACE:
         trace_receive(host, frame, bytes);
         break;
-    case TALK_LOOKED:
+    case CONTROL_LOOKED:
         awaited_take(host, bytes, frame->bytes);
         break;
-    case TALK_SURVEYED:
+    case CONTROL_SURVEYED:
         top_take(host, bytes, frame->bytes);
         break;
-    case TALK_STILL_SEEN:
+    case CONTROL_STILL_SEEN:
         stuck_take(host, bytes, frame->bytes);
         break;
-    case TALK_SILENT:
+    case CONTROL_SILENT:
         host->is_agent_silent = number > 0;
         host->agent_heard_ns = loop_now_ns(&job->loop) - (uint64_t)number * 1000000u;
         break;
-    case TALK_PROXY_STOPPED:
+    case CONTROL_PROXY_STOPPED:
         silence_take(host);
         break;
-    case TALK_LOST:
+    case CONTROL_LOST:
         take_loss(host, frame, bytes);
         break;
-    case TALK_SHELL_ENDED:
+    case CONTROL_SHELL_ENDED:
         host->rsh_wait_status = number;
         host->has_rsh_status = true;
         break;
-    case TALK_FAILED:
+    case CONTROL_FAILED:
         end_begin(job, END_CANNOT_START, number ? number : STATUS_CANNOT_START, 0, 0);
         break;
     default:
@@ -216,12 +216,12 @@ static bool expect_output(struct job *job)
 
 bool head_start(struct job *job)
 {
-    static const struct tree_ears ears = {.on_frame = take_frame, .on_lost = lose_next};
+    static const struct tree_callbacks callbacks = {.on_frame = take_frame, .on_lost = lose_next};
     job->alive_count = job->plan->pe_count;
     bool is_expected = expect_output(job);
     for (uint32_t i = 0; i < job->plan->host_count; i++)
         job->hosts[i].has_proxy = quoit_job_config_has_proxies(&job->config);
-    bool is_started = is_expected && tree_start(job, &ears) && input_open(job);
+    bool is_started = is_expected && tree_start(job, &callbacks) && input_open(job);
     if (!is_expected)
         tree_drop(job);
     if (!is_started)
@@ -234,7 +234,7 @@ static void pay(struct job *job, struct host *host)
 {
     if (host->pending_bytes == 0 || !output_has_room(&job->output))
         return;
-    hosts_say(job, host->index, TALK_TAKEN, TALK_NO_PE, &host->pending_bytes, sizeof host->pending_bytes);
+    hosts_say(job, host->index, CONTROL_TAKEN, CONTROL_NO_PE, &host->pending_bytes, sizeof host->pending_bytes);
     host->pending_bytes = 0;
 }
 

@@ -86,27 +86,27 @@ bool hosts_have_agents(const struct job *job)
     return false;
 }
 
-void hosts_pass(struct job *job, const struct talk_frame *frame, const void *bytes)
+void hosts_pass(struct job *job, const struct control_frame *frame, const void *bytes)
 {
-    if (frame->host == TALK_TO_ALL) {
+    if (frame->host == CONTROL_TO_ALL) {
         for (uint32_t i = 0; i < job->plan->host_count; i++)
             if (hosts_is_next(&job->hosts[i]))
-                talk_pass(&job->hosts[i].talk, frame, bytes);
+                control_pass(&job->hosts[i].control, frame, bytes);
     } else if (frame->host < job->plan->host_count && job->hosts[frame->host].via != HOST_NOT_BELOW) {
-        talk_pass(&job->hosts[job->hosts[frame->host].via].talk, frame, bytes);
+        control_pass(&job->hosts[job->hosts[frame->host].via].control, frame, bytes);
     }
 }
 
-void hosts_say(struct job *job, uint32_t host, enum talk_kind kind, uint32_t pe, const void *bytes, size_t count)
+void hosts_say(struct job *job, uint32_t host, enum control_kind kind, uint32_t pe, const void *bytes, size_t count)
 {
-    const struct talk_frame frame = {.kind = kind, .pe = pe, .bytes = (uint32_t)count, .host = host};
+    const struct control_frame frame = {.kind = kind, .pe = pe, .bytes = (uint32_t)count, .host = host};
     hosts_pass(job, &frame, bytes);
 }
 
-void hosts_say_all(struct job *job, enum talk_kind kind, uint32_t pe, const void *bytes, size_t count)
+void hosts_say_all(struct job *job, enum control_kind kind, uint32_t pe, const void *bytes, size_t count)
 {
     if (job->role == ROLE_HEAD)
-        hosts_say(job, TALK_TO_ALL, kind, pe, bytes, count);
+        hosts_say(job, CONTROL_TO_ALL, kind, pe, bytes, count);
 }
 
 uint32_t hosts_neighbour(const struct job *job, uint32_t host, enum quoit_side side)
@@ -142,17 +142,19 @@ struct quoit_pe_shared *hosts_pe_shared(const struct job *job, uint32_t pe)
     return quoit_memory_pe(&host->layout, host->front, pe - host->layout.first_pe);
 }
 
-static struct quoit_wish_host wish_host_of(void *arg, uint32_t pe)
+static struct quoit_wait_desc_host wait_desc_host_of(void *arg, uint32_t pe)
 {
     const struct job *job = arg;
     const struct host *host = &job->hosts[job->pes[pe].host];
-    return (struct quoit_wish_host){.layout = &host->layout, .front = host->front, .memory_fd = host->memory_fd};
+    return (struct quoit_wait_desc_host){.layout = &host->layout, .front = host->front, .memory_fd = host->memory_fd};
 }
 
-struct quoit_wish_job hosts_wish_job(struct job *job)
+struct quoit_wait_desc_job hosts_wait_desc_job(struct job *job)
 {
-    return (struct quoit_wish_job){
-        .pe_count = job->plan->pe_count, .is_partial = job->role != ROLE_ALONE, .host_of = wish_host_of, .arg = job};
+    return (struct quoit_wait_desc_job){.pe_count = job->plan->pe_count,
+                                        .is_partial = job->role != ROLE_ALONE,
+                                        .host_of = wait_desc_host_of,
+                                        .arg = job};
 }
 
 /* Reports which limit of this process, and so of the PEs, refuses the memory of a host; false: none. */
@@ -263,7 +265,7 @@ void hosts_kill_proxy(struct job *job, uint32_t host)
 {
     const int32_t number = SIGKILL;
     if (job->role == ROLE_HEAD)
-        hosts_say(job, host, TALK_SIGNAL, TALK_TO_PROXY, &number, sizeof number);
+        hosts_say(job, host, CONTROL_SIGNAL, CONTROL_TO_PROXY, &number, sizeof number);
     else if (job->hosts[host].proxy_pid)
         kill(job->hosts[host].proxy_pid, SIGKILL);
 }
@@ -275,12 +277,12 @@ void hosts_dismiss_proxy(struct job *job, uint32_t host_index)
     struct quoit_proxy_message dismissed = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_DISMISSED};
     struct quoit_process process;
     if (job->role == ROLE_HEAD)
-        hosts_say(job, host_index, TALK_SIGNAL, TALK_TO_LOST_PROXY, &number, sizeof number);
+        hosts_say(job, host_index, CONTROL_SIGNAL, CONTROL_TO_LOST_PROXY, &number, sizeof number);
     if (!host->proxy_pid || !quoit_process_look(host->proxy_pid, &process) || process.is_exiting)
         return;
     kill(host->proxy_pid, SIGKILL);
     if (job->role == ROLE_AGENT)
-        talk_say(&job->talk, TALK_PROXY, host_index, &dismissed, sizeof dismissed);
+        control_say(&job->control, CONTROL_PROXY, host_index, &dismissed, sizeof dismissed);
     hosts_take_message(host, &dismissed);
 }
 
@@ -312,7 +314,7 @@ void hosts_send_contacts(struct job *job)
     for (uint32_t i = 0; i < job->plan->host_count; i++)
         send_to_proxy(&job->hosts[i], &message, NULL, 0);
     if (job->role == ROLE_HEAD)
-        hosts_say_all(job, TALK_CONTACTS, 0, network_contacts(job),
+        hosts_say_all(job, CONTROL_CONTACTS, 0, network_contacts(job),
                       (size_t)job->plan->host_count * QUOIT_NETWORK_CONTACT_BYTES);
 }
 
@@ -373,7 +375,7 @@ static void lose_proxy(struct host *host)
     if (!host->proxy_pid || !quoit_process_look(host->proxy_pid, &process) || process.is_exiting)
         return;
     if (job->role == ROLE_AGENT)
-        talk_say(&job->talk, TALK_PROXY, host->index, &closed, sizeof closed);
+        control_say(&job->control, CONTROL_PROXY, host->index, &closed, sizeof closed);
     hosts_take_message(host, &closed);
     kill(host->proxy_pid, SIGKILL);
 }
@@ -392,7 +394,7 @@ static void proxy_ready(struct watch *watch, uint32_t events)
     } else if (job->role == ROLE_AGENT) {
         note_silence(host, &message);
         if (message.kind != QUOIT_PROXY_SILENCE) /* which silence.h reports */
-            talk_say(&job->talk, TALK_PROXY, host->index, &message, sizeof message);
+            control_say(&job->control, CONTROL_PROXY, host->index, &message, sizeof message);
     } else {
         hosts_take_message(host, &message);
     }
@@ -563,7 +565,7 @@ static bool start_elsewhere(struct job *job)
         }
         host->has_begun = true;
     }
-    hosts_say_all(job, TALK_MAKE, 0, &make, sizeof make);
+    hosts_say_all(job, CONTROL_MAKE, 0, &make, sizeof make);
     return true;
 }
 
@@ -658,7 +660,7 @@ void hosts_stop(struct job *job)
             kill(job->hosts[i].proxy_pid, SIGKILL); /* there was nothing to serve */
         else if (job->hosts[i].proxy_pid)
             quoit_proxy_stop(&job->hosts[i].layout, job->hosts[i].front);
-    hosts_say_all(job, TALK_STOP, 0, NULL, 0);
+    hosts_say_all(job, CONTROL_STOP, 0, NULL, 0);
     /* An agent leaves it to oshrun, which notifies the user: were it not later, its own kill would look like a proxy's
      * death. */
     job->stop_begin_ns = loop_now_ns(&job->loop);

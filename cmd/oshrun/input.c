@@ -19,7 +19,7 @@ struct input {
     bool is_ended;
     uint32_t untaken_bytes; /* of the head */
     size_t begin, end;      /* of an agent: what waits in `data` */
-    char data[TALK_WINDOW_BYTES];
+    char data[CONTROL_WINDOW_BYTES];
 };
 
 static bool may_read(const struct job *job)
@@ -44,7 +44,7 @@ static void user_ready(struct watch *watch, uint32_t events)
         n = 0;
     }
     input->untaken_bytes += (uint32_t)n;
-    hosts_say(job, job->pes[job->terminal.pe].host, TALK_INPUT, job->terminal.pe, bytes, (size_t)n);
+    hosts_say(job, job->pes[job->terminal.pe].host, CONTROL_INPUT, job->terminal.pe, bytes, (size_t)n);
 }
 
 bool input_open(struct job *job)
@@ -67,9 +67,9 @@ void input_step(struct job *job)
     struct input *input = job->input;
     if (!input || input->is_ended)
         return;
-    bool has_room = may_read(job) && input->untaken_bytes + READ_BYTES <= TALK_WINDOW_BYTES;
+    bool has_room = may_read(job) && input->untaken_bytes + READ_BYTES <= CONTROL_WINDOW_BYTES;
     if (input->is_file)
-        while (!input->is_ended && input->untaken_bytes + READ_BYTES <= TALK_WINDOW_BYTES)
+        while (!input->is_ended && input->untaken_bytes + READ_BYTES <= CONTROL_WINDOW_BYTES)
             user_ready(&input->watch, EPOLLIN);
     else if (has_room)
         loop_add(&job->loop, &input->watch);
@@ -100,7 +100,7 @@ static void pour(struct job *job)
         }
     }
     if (poured)
-        talk_say(&job->talk, TALK_TAKEN, job->terminal.pe, &poured, sizeof poured);
+        control_say(&job->control, CONTROL_TAKEN, job->terminal.pe, &poured, sizeof poured);
     if (input->watch.fd >= 0 && input->begin < input->end)
         loop_add(&job->loop, &input->watch);
     else if (input->watch.fd >= 0 && input->is_ended)

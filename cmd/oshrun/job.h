@@ -3,7 +3,7 @@
  * files are ordered, and a file calls only those before it:
  *
  *   fault foreign machines allocation plan help         the command line
- *   loop talk output terminal stopping children front guard   the environment of the process
+ *   loop control output terminal stopping children front guard   the environment of the process
  *   job.h     the state
  *   network   how hosts find each other that a network joins
  *   hosts     the memories, links and proxies of the hosts
@@ -25,7 +25,7 @@
  *   main
  *
  * With --host the same program runs in two roles. The HEAD, which the user started, decides everything and holds no
- * process of the job; each PE and proxy belongs to the AGENT of its host, which does what the head says (talk.h).
+ * process of the job; each PE and proxy belongs to the AGENT of its host, which does what the head says (control.h).
  */
 #ifndef OSHRUN_JOB_H
 #define OSHRUN_JOB_H
@@ -41,7 +41,7 @@
 #include "boot/protocol.h"
 #include "boot/silence.h"
 #include "boot/still.h"
-#include "boot/wish.h"
+#include "boot/wait_desc.h"
 #include "guard.h"
 #include "loop.h"
 #include "output.h"
@@ -49,7 +49,7 @@
 #include "boot/looks.h"
 #include "virtual/clock.h"
 #include "stopping.h"
-#include "talk.h"
+#include "control.h"
 #include "terminal.h"
 
 #define HOST_NOT_BELOW     UINT32_MAX
@@ -133,7 +133,7 @@ struct host {
     struct quoit_port *fault_port; /* of the link to its right neighbour, for --fault; NULL before */
     /* Where it is below this process in the tree of agents: */
     uint32_t via;             /* the host, next below, whose agent leads to it; HOST_NOT_BELOW: it is not below */
-    struct talk talk;         /* of a host next below: with its agent */
+    struct control control;   /* of a host next below: with its agent */
     pid_t rsh_pid;            /* and the remote shell; 0: ended */
     bool is_gone;             /* its agent has ended or was lost */
     bool is_agent_silent;     /* of the head, and of an agent as it has reported */
@@ -141,8 +141,8 @@ struct host {
     uint64_t agent_heard_ns;  /* when, while it is silent */
     /* Of the head: */
     bool has_answered;
-    char problem[TALK_PROBLEM_BYTES]; /* why it is gone; */
-    int rsh_wait_status;              /* once the remote shell has ended */
+    char problem[CONTROL_PROBLEM_BYTES]; /* why it is gone; */
+    int rsh_wait_status;                 /* once the remote shell has ended */
     bool has_rsh_status;
     uint32_t pending_bytes; /* of output, to be TAKEN when its reader has */
 };
@@ -200,12 +200,12 @@ struct wait_note {
     bool is_alive;
     bool is_stopped; /* by a signal, or by a debugger */
     enum pe_phase phase;
-    char call[QUOIT_CALL_NAME_BYTES];      /* "": running, not in a call */
-    struct quoit_wish wish;                /* what it waits for */
-    uint32_t holder;                       /* of the lock that it waits for, or QUOIT_WISH_NO_HOLDER, and */
-    char wish_text[QUOIT_WISH_TEXT_BYTES]; /* all of that as text, once the report is written */
-    uint64_t from;                         /* return address of that call less load address; 0: not known */
-    char line[QUOIT_SOURCE_LINE_BYTES];    /* of a program in Python; "": not known */
+    char call[QUOIT_CALL_NAME_BYTES]; /* "": running, not in a call */
+    struct quoit_wait_desc wait_desc; /* what it waits for */
+    uint32_t holder;                  /* of the lock that it waits for, or QUOIT_WAIT_DESC_NO_HOLDER, and */
+    char wait_desc_text[QUOIT_WAIT_DESC_TEXT_BYTES]; /* all of that as text, once the report is written */
+    uint64_t from;                                   /* return address of that call less load address; 0: not known */
+    char line[QUOIT_SOURCE_LINE_BYTES];              /* of a program in Python; "": not known */
 };
 
 struct stillness {
@@ -221,7 +221,7 @@ struct job {
     enum role role;
     uint32_t own_host;                /* of an agent */
     int bridge_fds[QUOIT_SIDE_COUNT]; /* of an agent, with plan_has_bridges() */
-    struct talk talk;                 /* of an agent, with oshrun */
+    struct control control;           /* of an agent, with oshrun */
     uint32_t untaken_bytes;           /* of an agent: output that oshrun has not taken */
     struct top *top;                  /* of the head; NULL before the layout, and once the job is to end */
     uint64_t tag;                     /* of a job over several machines: chance, the same on all; 0 before the layout */

@@ -247,7 +247,7 @@ static bool open_job(struct job *job, const struct plan *plan, char **environmen
             .proxy.fd = -1,
             .attach.fd = -1,
             .missed_by = HOST_NONE,
-            .talk.is_lost = true, /* until it is opened */
+            .control.is_lost = true, /* until it is opened */
         };
     hosts_find_ways(job);
     uint64_t timeout_ns = plan_number(plan, QUOIT_OPT_TIMEOUT);
@@ -265,7 +265,7 @@ static void start(struct job *job)
 }
 
 /* What is due with the other machines. */
-static uint64_t talk_to_others(struct job *job, uint64_t now_ns)
+static uint64_t control_to_others(struct job *job, uint64_t now_ns)
 {
     if (job->role == ROLE_ALONE)
         return UINT64_MAX;
@@ -280,7 +280,7 @@ static void run(struct job *job)
         if (job->role != ROLE_AGENT)
             service_step(job);
         suspend_step(job);
-        uint64_t talk_ns = talk_to_others(job, now_ns);
+        uint64_t control_ns = control_to_others(job, now_ns);
         uint64_t silence_ns = silence_step(job, now_ns);
         uint64_t output_ns = output_step(&job->output, now_ns);
         uint64_t awaited_ns = awaited_step(job, now_ns); /* may put off what end_step() does */
@@ -295,8 +295,8 @@ static void run(struct job *job)
             end_ns = clock_ns;
         if (awaited_ns < end_ns)
             end_ns = awaited_ns;
-        if (talk_ns < end_ns)
-            end_ns = talk_ns;
+        if (control_ns < end_ns)
+            end_ns = control_ns;
         if (silence_ns < end_ns)
             end_ns = silence_ns;
         if (fault_ns < end_ns)

@@ -82,8 +82,8 @@ static bool is_same_place(const struct job *job, uint32_t a, uint32_t b)
     if (!x->is_alive || !y->is_alive)
         return x->is_alive == y->is_alive;
     return x->phase == y->phase && x->is_stopped == y->is_stopped && x->from == y->from &&
-           strcmp(x->call, y->call) == 0 && strcmp(x->wish_text, y->wish_text) == 0 && strcmp(x->line, y->line) == 0 &&
-           (p == q || (p && q && strcmp(p, q) == 0));
+           strcmp(x->call, y->call) == 0 && strcmp(x->wait_desc_text, y->wait_desc_text) == 0 &&
+           strcmp(x->line, y->line) == 0 && (p == q || (p && q && strcmp(p, q) == 0));
 }
 
 struct membership {
@@ -170,7 +170,7 @@ static void tell_group(FILE *out, const struct job *job, const struct group *gro
     else if (place.function[0])
         fprintf(out, " (in %s)", place.function);
     if (note->is_alive && note->call[0])
-        fprintf(out, "%s", note->wish_text);
+        fprintf(out, "%s", note->wait_desc_text);
     else if (note->is_alive && note->phase == PE_RUNNING && !note->line[0])
         tell_computing(out, job, group);
 }
@@ -602,14 +602,14 @@ static void tell_reason(FILE *out, const struct job *job)
     }
 }
 
-void report_wishes(struct job *job)
+void report_wait_descs(struct job *job)
 {
-    const struct quoit_wish_job view = hosts_wish_job(job);
-    struct quoit_wish_reading reading = {0};
+    const struct quoit_wait_desc_job view = hosts_wait_desc_job(job);
+    struct quoit_wait_desc_reading reading = {0};
     for (uint32_t pe = 0; pe < job->plan->pe_count && job->notes; pe++)
         if (job->notes[pe].is_alive && job->notes[pe].call[0] && job_is_here(job, job->pes[pe].host)) {
-            quoit_wish_read(&view, pe, &job->notes[pe].wish, NULL, &reading);
-            quoit_wish_describe(&reading, job->pes[pe].executable, job->notes[pe].wish_text);
+            quoit_wait_desc_read(&view, pe, &job->notes[pe].wait_desc, NULL, &reading);
+            quoit_wait_desc_describe(&reading, job->pes[pe].executable, job->notes[pe].wait_desc_text);
             job->notes[pe].holder = reading.holder;
         }
 }
@@ -633,8 +633,8 @@ static enum waits waits_of(const struct job *job, uint32_t pe)
     const struct wait_note *note = &job->notes[pe];
     if (!note->is_alive || note->is_stopped || note->phase != PE_RUNNING || !note->call[0])
         return WAITS_OTHERWISE;
-    if (note->wish.count > 0)
-        return note->wish.is_lock ? WAITS_FOR_LOCK : WAITS_FOR_VALUE;
+    if (note->wait_desc.count > 0)
+        return note->wait_desc.is_lock ? WAITS_FOR_LOCK : WAITS_FOR_VALUE;
     return is_collective(note->call) ? WAITS_FOR_OTHERS : WAITS_OTHERWISE;
 }
 
@@ -699,7 +699,7 @@ void report_still(struct job *job, enum quoit_rounds_verdict verdict)
     FILE *out = job->notes ? open_memstream(&text, &bytes) : NULL;
     if (!out)
         return;
-    report_wishes(job);
+    report_wait_descs(job);
     job->end.told_by_ns = quoit_clock_now_ns() + PLACES_LIMIT_NS;
     if (verdict == QUOIT_ROUNDS_HANGS ? tell_hang(out, job) : tell_leaver(out, job)) {
         tell_positions(out, job, NOT_A_PE, true);
@@ -718,7 +718,7 @@ void report_end(struct job *job)
     FILE *out = open_memstream(&text, &bytes);
     if (!out)
         return;
-    report_wishes(job);
+    report_wait_descs(job);
     job->end.told_by_ns = quoit_clock_now_ns() + PLACES_LIMIT_NS;
     tell_reason(out, job);
     fclose(out);

@@ -5,8 +5,8 @@
 
 #include "job.h"
 
-/* The wishes of the PEs of this machine as text, in their notes. */
-void report_wishes(struct job *job);
+/* The wait descriptors of the PEs of this machine as text, in their notes. */
+void report_wait_descs(struct job *job);
 void report_end(struct job *job);
 /* A warning, with the positions in job->notes. QUOIT_ROUNDS_WARNS: a PE waits in shmem_finalize, and all others wait or
  * poll (Q0220). QUOIT_ROUNDS_HANGS: every PE waits (Q0140 to Q0142); nothing, if no cause fits their positions. */

@@ -38,24 +38,24 @@ static void look_at_agents(struct job *job, uint64_t now_ns)
 {
     for (uint32_t i = 0; i < job->plan->host_count; i++) {
         struct host *host = &job->hosts[i];
-        bool is_silent = host->talk.is_silent && !host->talk.is_lost;
+        bool is_silent = host->control.is_silent && !host->control.is_lost;
         if (!hosts_is_next(host) || is_silent == host->is_agent_silent)
             continue;
         host->is_agent_silent = is_silent;
-        host->agent_heard_ns = host->talk.heard_ns;
+        host->agent_heard_ns = host->control.heard_ns;
         const int32_t number = is_silent ? (int32_t)((now_ns - host->agent_heard_ns) / 1000000) : 0;
-        const struct talk_frame frame = {
-            .kind = TALK_SILENT, .pe = TALK_NO_PE, .bytes = sizeof number, .host = host->index};
+        const struct control_frame frame = {
+            .kind = CONTROL_SILENT, .pe = CONTROL_NO_PE, .bytes = sizeof number, .host = host->index};
         if (job->role == ROLE_AGENT)
-            talk_pass(&job->talk, &frame, &number);
+            control_pass(&job->control, &frame, &number);
     }
 }
 
 /* Of an agent: what its proxy finds, unless this host is cut off itself: then that would be old when it arrives. */
 static void report_findings(struct job *job, uint64_t now_ns)
 {
-    uint64_t fresh_ns = quoit_net_notice_ns(job->talk.limit_ns) / 2;
-    for (uint32_t i = 0; i < job->plan->host_count && now_ns - job->talk.heard_ns < fresh_ns; i++) {
+    uint64_t fresh_ns = quoit_net_notice_ns(job->control.limit_ns) / 2;
+    for (uint32_t i = 0; i < job->plan->host_count && now_ns - job->control.heard_ns < fresh_ns; i++) {
         const struct quoit_silent *silent = &job->silences.hosts[i];
         uint32_t silence = quoit_silences_found(&job->silences, job->own_host, i);
         struct quoit_proxy_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_SILENCE};
@@ -64,7 +64,7 @@ static void report_findings(struct job *job, uint64_t now_ns)
         job->hosts[i].reported_silence = (uint8_t)silence;
         message.body.word.is.silence = (struct quoit_proxy_silence){
             .host = i, .silence = silence, .silent_ns = now_ns - silent->since_ns, .dark_ns = now_ns - silent->dark_ns};
-        talk_say(&job->talk, TALK_PROXY, job->own_host, &message, sizeof message);
+        control_say(&job->control, CONTROL_PROXY, job->own_host, &message, sizeof message);
     }
 }
 
@@ -93,12 +93,12 @@ static bool cannot_run(const struct host *host)
 void silence_answer(struct job *job)
 {
     if (cannot_run(&job->hosts[job->own_host]))
-        talk_say(&job->talk, TALK_PROXY_STOPPED, job->own_host, NULL, 0);
+        control_say(&job->control, CONTROL_PROXY_STOPPED, job->own_host, NULL, 0);
 }
 
 void silence_take(const struct host *host)
 {
-    hosts_say_all(host->job, TALK_PROXY_STOPPED, host->index, NULL, 0);
+    hosts_say_all(host->job, CONTROL_PROXY_STOPPED, host->index, NULL, 0);
 }
 
 /* As long as they are: what is seen holds for the others until the next look. */
@@ -114,7 +114,7 @@ static uint64_t look_at_proxies(struct job *job, uint64_t now_ns)
         if (job->silences.hosts[i].silent_count == 0)
             continue;
         if (job->role == ROLE_HEAD)
-            hosts_say(job, i, TALK_ASK_PROXY, TALK_NO_PE, NULL, 0);
+            hosts_say(job, i, CONTROL_ASK_PROXY, CONTROL_NO_PE, NULL, 0);
         else if (cannot_run(&job->hosts[i]))
             network_note_sign(job, i);
     }

@@ -55,7 +55,7 @@ static void begin_round(struct top *top, uint64_t now_ns)
     top->missing_count = 0;
     for (uint32_t i = 0; i < job->plan->host_count; i++)
         top->missing_count += !job->hosts[i].is_gone;
-    hosts_say_all(job, TALK_SURVEY, TALK_NO_PE, &top->round, sizeof top->round);
+    hosts_say_all(job, CONTROL_SURVEY, CONTROL_NO_PE, &top->round, sizeof top->round);
 }
 
 /* A viewer that has asked during the round waits for the next one. */
@@ -212,7 +212,7 @@ void top_take(struct host *host, const void *answer, size_t bytes)
 void top_answer(struct job *job, const void *round, size_t bytes)
 {
     const struct host *host = &job->hosts[job->own_host];
-    const struct quoit_wish_job view = hosts_wish_job(job);
+    const struct quoit_wait_desc_job view = hosts_wait_desc_job(job);
     size_t answer_bytes = quoit_summary_answer_bytes(&job->config, host->index);
     struct quoit_summary_answer *answer = host->front && bytes == sizeof answer->round ? calloc(1, answer_bytes) : NULL;
     if (!answer)
@@ -221,7 +221,7 @@ void top_answer(struct job *job, const void *round, size_t bytes)
     answer->taken_ns = quoit_clock_now_ns();
     quoit_survey_host(&host->layout, host->front, answer->taken_ns, &answer->host);
     quoit_survey_pes(&host->layout, host->front, &view, answer->taken_ns, answer->pes);
-    talk_say(&job->talk, TALK_SURVEYED, host->index, answer, answer_bytes);
+    control_say(&job->control, CONTROL_SURVEYED, host->index, answer, answer_bytes);
     free(answer);
 }
 

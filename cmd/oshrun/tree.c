@@ -68,22 +68,23 @@ static bool say_setup(const struct job *job, struct host *host)
                           .environment = job->environment,
                           .folder = getcwd(folder, sizeof folder) ? folder : "/"};
     char *bytes = setup_pack(&setup, &count);
-    bool is_said = bytes && count <= TALK_FRAME_MAX;
+    bool is_said = bytes && count <= CONTROL_FRAME_MAX;
     if (is_said)
-        talk_say(&host->talk, TALK_SETUP, host->index, bytes, count);
+        control_say(&host->control, CONTROL_SETUP, host->index, bytes, count);
     else
         quoit_say("the environment is too large for the agents [Q0213]");
     free(bytes);
     return is_said;
 }
 
-static bool start_agent(struct job *job, struct host *host, const struct tree_ears *ears, const char *own_path)
+static bool start_agent(struct job *job, struct host *host, const struct tree_callbacks *callbacks,
+                        const char *own_path)
 {
-    unsigned char key[TALK_KEY_BYTES];
+    unsigned char key[CONTROL_KEY_BYTES];
     int to[2] = {-1, -1}, from[2] = {-1, -1};
     const char *name = job->plan->machines.list[host->index].name;
     pid_t parent = getpid();
-    bool is_ready = talk_make_key(key) && pipe2(to, O_CLOEXEC) == 0 && pipe2(from, O_CLOEXEC) == 0;
+    bool is_ready = control_make_key(key) && pipe2(to, O_CLOEXEC) == 0 && pipe2(from, O_CLOEXEC) == 0;
     host->rsh_pid = is_ready ? fork() : -1;
     if (host->rsh_pid == 0)
         become_shell(job, name, own_path, to[0], from[1], parent);
@@ -94,13 +95,13 @@ static bool start_agent(struct job *job, struct host *host, const struct tree_ea
     }
     close(to[0]);
     close(from[1]);
-    host->talk = (struct talk){.on_frame = ears->on_frame,
-                               .on_lost = ears->on_lost,
-                               .owner = host,
-                               .host = host->index,
-                               .limit_ns = plan_number(job->plan, QUOIT_OPT_NETWORK_LIMIT),
-                               .start_limit_ns = plan_number(job->plan, QUOIT_OPT_LINK_TIMEOUT)};
-    return talk_open(&host->talk, &job->loop, from[0], to[1], key) && say_setup(job, host);
+    host->control = (struct control){.on_frame = callbacks->on_frame,
+                                     .on_lost = callbacks->on_lost,
+                                     .owner = host,
+                                     .host = host->index,
+                                     .limit_ns = plan_number(job->plan, QUOIT_OPT_NETWORK_LIMIT),
+                                     .start_limit_ns = plan_number(job->plan, QUOIT_OPT_LINK_TIMEOUT)};
+    return control_open(&host->control, &job->loop, from[0], to[1], key) && say_setup(job, host);
 }
 
 bool tree_is_under(const struct job *job, uint32_t host, uint32_t top)
@@ -119,11 +120,11 @@ void tree_mark_gone(struct job *job, uint32_t top)
 
 void tree_describe_loss(const struct host *host, struct tree_lost *lost_out)
 {
-    *lost_out = (struct tree_lost){.has_answered = host->talk.is_greeted};
-    snprintf(lost_out->problem, sizeof lost_out->problem, "%s", host->talk.problem);
+    *lost_out = (struct tree_lost){.has_answered = host->control.is_greeted};
+    snprintf(lost_out->problem, sizeof lost_out->problem, "%s", host->control.problem);
 }
 
-bool tree_start(struct job *job, const struct tree_ears *ears)
+bool tree_start(struct job *job, const struct tree_callbacks *callbacks)
 {
     char own_path[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", own_path, sizeof own_path - 1);
@@ -133,7 +134,7 @@ bool tree_start(struct job *job, const struct tree_ears *ears)
         if (!hosts_is_next(&job->hosts[i]))
             continue;
         if (is_started)
-            is_started = start_agent(job, &job->hosts[i], ears, own_path);
+            is_started = start_agent(job, &job->hosts[i], callbacks, own_path);
         if (!job->hosts[i].rsh_pid)
             tree_mark_gone(job, i);
     }
@@ -143,12 +144,12 @@ bool tree_start(struct job *job, const struct tree_ears *ears)
 /* One line for each, and no more than a user reads. */
 static void report_late(struct job *job, const struct host *host)
 {
-    double limit_s = (double)host->talk.start_limit_ns / 1e9;
+    double limit_s = (double)host->control.start_limit_ns / 1e9;
     if (job->late_agent_count++ < LATE_AGENTS_MAX)
         quoit_say(
             "still waiting for the agent on %s, whose remote shell has not answered after %.1f s: it is waited for "
             "up to %.1f s [Q0132]",
-            job->plan->machines.list[host->index].name, limit_s, TALK_START_LIMITS * limit_s);
+            job->plan->machines.list[host->index].name, limit_s, CONTROL_START_LIMITS * limit_s);
 }
 
 uint64_t tree_step(struct job *job, uint64_t now_ns)
@@ -156,15 +157,15 @@ uint64_t tree_step(struct job *job, uint64_t now_ns)
     uint64_t next_ns = UINT64_MAX;
     bool is_ended = job->end.phase == ENDING_KILLED;
     for (uint32_t i = 0; i < job->plan->host_count; i++) {
-        struct talk *talk = &job->hosts[i].talk;
-        if (!talk->loop)
+        struct control *control = &job->hosts[i].control;
+        if (!control->loop)
             continue;
-        talk->alive_ns = is_ended ? 0 : silence_sign_ns(job, i, now_ns);
-        if (is_ended && talk->limit_ns > ENDED_LIMIT_NS)
-            talk->limit_ns = ENDED_LIMIT_NS;
-        bool was_late = talk->is_late;
-        uint64_t due_ns = talk_step(talk, now_ns);
-        if (talk->is_late && !was_late && !is_ended)
+        control->alive_ns = is_ended ? 0 : silence_sign_ns(job, i, now_ns);
+        if (is_ended && control->limit_ns > ENDED_LIMIT_NS)
+            control->limit_ns = ENDED_LIMIT_NS;
+        bool was_late = control->is_late;
+        uint64_t due_ns = control_step(control, now_ns);
+        if (control->is_late && !was_late && !is_ended)
             report_late(job, &job->hosts[i]);
         if (due_ns < next_ns)
             next_ns = due_ns;
@@ -175,8 +176,8 @@ uint64_t tree_step(struct job *job, uint64_t now_ns)
 void tree_drop(struct job *job)
 {
     for (uint32_t i = 0; i < job->plan->host_count; i++) {
-        if (job->hosts[i].talk.loop)
-            talk_close(&job->hosts[i].talk);
+        if (job->hosts[i].control.loop)
+            control_close(&job->hosts[i].control);
         if (job->hosts[i].via != HOST_NOT_BELOW)
             hosts_lose(&job->hosts[i]);
     }

@@ -7,18 +7,19 @@
 
 #include "job.h"
 
-/* What comes from below. The owner of the talk is the host whose agent was started here; the frame names its own. */
-struct tree_ears {
-    void (*on_frame)(struct talk *talk, const struct talk_frame *frame, const void *bytes);
-    void (*on_lost)(struct talk *talk);
+/* What comes from below. The owner of the control channel is the host whose agent was started here; the frame names its
+ * own. */
+struct tree_callbacks {
+    void (*on_frame)(struct control *control, const struct control_frame *frame, const void *bytes);
+    void (*on_lost)(struct control *control);
 };
 
 /* Starts the agents next below, which start the others. False: reported; those that were not started are gone. */
-bool tree_start(struct job *job, const struct tree_ears *ears);
+bool tree_start(struct job *job, const struct tree_callbacks *callbacks);
 /* Why a host is lost, as the process says that started its agent. */
 struct tree_lost {
     int32_t has_answered;
-    char problem[TALK_PROBLEM_BYTES];
+    char problem[CONTROL_PROBLEM_BYTES];
 };
 void tree_describe_loss(const struct host *host, struct tree_lost *lost_out);
 /* Whether `host` is `top`, or below it. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "boot/picture.h"
-#include "boot/wish.h"
+#include "boot/wait_desc.h"
 #include "env/clock.h"
 #include "ring/route.h"
 
@@ -212,11 +212,11 @@ static void find_executable(const struct pair *pair, uint32_t pe, char path_out[
 }
 
 /* Names of variables come from the file of the program, which is the user's. */
-static void describe_wish(const struct pair *pair, uint32_t pe, char text_out[QUOIT_WISH_TEXT_BYTES])
+static void describe_wait_desc(const struct pair *pair, uint32_t pe, char text_out[QUOIT_WAIT_DESC_TEXT_BYTES])
 {
     char executable[QUOIT_SUMMARY_PATH_BYTES];
     find_executable(pair, pe, executable);
-    quoit_wish_describe(&pair->now->pes[pe].wish, executable, text_out);
+    quoit_wait_desc_describe(&pair->now->pes[pe].wait_desc, executable, text_out);
     for (char *c = text_out; *c; c++)
         if (*c < ' ' || *c > '~')
             *c = '?';
@@ -224,14 +224,14 @@ static void describe_wish(const struct pair *pair, uint32_t pe, char text_out[QU
 
 static void print_pe(const struct pair *pair, uint32_t pe, FILE *out)
 {
-    char wish[QUOIT_WISH_TEXT_BYTES];
+    char wait_desc[QUOIT_WAIT_DESC_TEXT_BYTES];
     const struct quoit_pe_survey *now = &pair->now->pes[pe];
     const bool is_known = pair->now->hosts[host_of(pair, pe)].is_known;
     fprintf(out, "%s%4u  %-*s %8u  %-8s", is_known ? "" : (const char[]){TOP_MARK_TROUBLE, '\0'}, pe,
             pair->name_columns, pair->job->hosts[host_of(pair, pe)].name, is_known ? now->pid : 0, state_of(pair, pe));
     if (is_waiting(pair, pe)) {
-        describe_wish(pair, pe, wish);
-        fprintf(out, " %-32s %10.3f s %s", now->call, (double)now->waiting_ns / NS_PER_S, wish);
+        describe_wait_desc(pair, pe, wait_desc);
+        fprintf(out, " %-32s %10.3f s %s", now->call, (double)now->waiting_ns / NS_PER_S, wait_desc);
     }
     putc('\n', out);
 }
@@ -357,7 +357,7 @@ static void print_json_host(const struct pair *pair, uint32_t host, const char *
 
 static void print_json_pe(const struct pair *pair, uint32_t pe, const char **separator, FILE *out)
 {
-    char wish[QUOIT_WISH_TEXT_BYTES];
+    char wait_desc[QUOIT_WAIT_DESC_TEXT_BYTES];
     const struct quoit_pe_survey *now = &pair->now->pes[pe];
     uint32_t host = host_of(pair, pe);
     if (!is_shown(pair->job, host))
@@ -369,8 +369,8 @@ static void print_json_pe(const struct pair *pair, uint32_t pe, const char **sep
         fprintf(out, ", \"call\": ");
         top_print_json_string(now->call, out);
         fprintf(out, ", \"waiting_s\": %.6f, \"for\": ", (double)now->waiting_ns / NS_PER_S);
-        describe_wish(pair, pe, wish);
-        top_print_json_string(wish[0] ? wish + strlen(" for ") : wish, out);
+        describe_wait_desc(pair, pe, wait_desc);
+        top_print_json_string(wait_desc[0] ? wait_desc + strlen(" for ") : wait_desc, out);
     }
     putc('}', out);
 }

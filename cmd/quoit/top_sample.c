@@ -15,17 +15,17 @@ bool top_sample_open(struct top_sample *sample, const struct job_view *job)
     return false;
 }
 
-static struct quoit_wish_host host_of(void *arg, uint32_t pe)
+static struct quoit_wait_desc_host host_of(void *arg, uint32_t pe)
 {
     const struct job_view *job = arg;
     const struct job_host *host = &job->hosts[quoit_job_config_host_of_pe(&job->config, pe)];
-    return (struct quoit_wish_host){.layout = &host->layout, .front = host->front, .memory_fd = host->memory_fd};
+    return (struct quoit_wait_desc_host){.layout = &host->layout, .front = host->front, .memory_fd = host->memory_fd};
 }
 
 /* From the memories of the hosts. */
 static void take_here(struct top_sample *sample, struct job_view *job)
 {
-    const struct quoit_wish_job view = {
+    const struct quoit_wait_desc_job view = {
         .pe_count = job->config.pe_count, .is_partial = job->is_part, .host_of = host_of, .arg = job};
     for (uint32_t i = 0; i < job->config.host_count; i++) {
         const struct job_host *from = &job->hosts[i];

@@ -10,7 +10,7 @@
 #include "boot/lost.h"
 #include "boot/program.h"
 #include "boot/proxy_process.h"
-#include "boot/vigil.h"
+#include "boot/liveness.h"
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/step.h"
@@ -38,7 +38,7 @@
 #define PINGS    4 /* of the proxy, in the limit of networks */
 #define PATIENCE 2 /* so many limits it has for the answer */
 
-enum role { ROLE_UNKNOWN, ROLE_TALK, ROLE_WATCH };
+enum role { ROLE_UNKNOWN, ROLE_CONTROL, ROLE_WATCH };
 
 struct connection {
     int fd;
@@ -51,7 +51,7 @@ struct member {
     bool is_watched;
     bool is_ready;
     bool is_gone;
-    int talk_fd;
+    int control_fd;
     int watch_fd;
     uint32_t rank;
     pid_t process; /* 0: unknown */
@@ -92,7 +92,7 @@ struct agent {
     uint64_t begin_ns;            /* of the stopwatch */
     struct quoit_await await;     /* for the PEs and the proxy, until all go */
     struct quoit_life life;
-    struct quoit_vigil vigil;
+    struct quoit_liveness liveness;
 };
 
 static struct quoit_host_header *header_of(const struct agent *agent)
@@ -256,7 +256,7 @@ static void pe_gone(struct agent *agent, uint32_t pe)
     if (!agent->is_going)
         finish_start(agent, pe, "ended");
     member->is_gone = true;
-    agent->vigil.processes[pe] = 0;
+    agent->liveness.processes[pe] = 0;
     /* Pairs with quoit_client_leave_word. */
     uint32_t kind = atomic_load_explicit(&record_of(agent, pe)->unsent_kind, memory_order_acquire);
     if (kind != QUOIT_BOOT_FINALIZED)
@@ -267,10 +267,10 @@ static void take_hello(struct agent *agent, struct connection *connection, const
 {
     uint32_t pe = local_of(agent, message->body.hello.pe), mask_count = 0;
     struct member *member = &agent->members[pe];
-    connection->role = ROLE_TALK;
+    connection->role = ROLE_CONTROL;
     connection->pe = pe;
     member->has_hello = true;
-    member->talk_fd = connection->fd;
+    member->control_fd = connection->fd;
     agent->hello_count++;
     if (message->body.hello.data_bytes > agent->data_bytes)
         agent->data_bytes = message->body.hello.data_bytes;
@@ -296,7 +296,7 @@ static void take_watch(struct agent *agent, struct connection *connection, uint3
     struct ucred peer = {0};
     socklen_t bytes = sizeof peer;
     if (getsockopt(connection->fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0)
-        agent->members[pe].process = agent->vigil.processes[pe] = peer.pid;
+        agent->members[pe].process = agent->liveness.processes[pe] = peer.pid;
     connection->role = ROLE_WATCH;
     connection->pe = pe;
     agent->members[pe].is_watched = true;
@@ -335,7 +335,7 @@ static void note_finalized(struct agent *agent)
 {
     quoit_step("agent", agent->host_index, "finalized");
     struct quoit_proxy_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_FINALIZED};
-    message.body.word.is.left = quoit_vigil_left(&agent->vigil);
+    message.body.word.is.left = quoit_liveness_left(&agent->liveness);
     if (agent->proxy_fd >= 0)
         quoit_proxy_process_say(agent->proxy_fd, &message);
     else
@@ -345,7 +345,7 @@ static void note_finalized(struct agent *agent)
 
 static bool take_message(struct agent *agent, struct connection *connection, const struct quoit_boot_message *message)
 {
-    bool is_lowest = connection->role == ROLE_TALK && connection->pe == 0;
+    bool is_lowest = connection->role == ROLE_CONTROL && connection->pe == 0;
     uint32_t pe = connection->role == ROLE_UNKNOWN ? local_of(agent, message->body.hello.pe) : agent->count;
     if (connection->role == ROLE_UNKNOWN && message->kind == QUOIT_BOOT_HELLO && pe < agent->count &&
         !agent->members[pe].has_hello) {
@@ -353,12 +353,12 @@ static bool take_message(struct agent *agent, struct connection *connection, con
     } else if (connection->role == ROLE_UNKNOWN && message->kind == QUOIT_BOOT_WATCH && pe < agent->count &&
                !agent->members[pe].is_watched) {
         take_watch(agent, connection, pe);
-    } else if (connection->role == ROLE_TALK && message->kind == QUOIT_BOOT_READY && agent->has_layout &&
+    } else if (connection->role == ROLE_CONTROL && message->kind == QUOIT_BOOT_READY && agent->has_layout &&
                !agent->members[connection->pe].is_ready) {
         agent->members[connection->pe].is_ready = true;
         agent->ready_count++;
         quoit_life_bind(&agent->life, false);
-    } else if (connection->role == ROLE_TALK && message->kind == QUOIT_BOOT_CRASHED && agent->is_going) {
+    } else if (connection->role == ROLE_CONTROL && message->kind == QUOIT_BOOT_CRASHED && agent->is_going) {
         finish_for(agent, connection->pe);
     } else if (connection->role == ROLE_WATCH && message->kind == QUOIT_BOOT_PING) {
         say_alive(connection->fd, getpid());
@@ -384,10 +384,10 @@ static void hear(struct agent *agent, uint32_t index)
         return;
     struct connection lost = *connection;
     drop(agent, index);
-    if (lost.role == ROLE_TALK)
-        agent->members[lost.pe].talk_fd = -1;
-    /* A running program may close its TALK connection, but cannot close its WATCH connection. */
-    if (lost.role == ROLE_WATCH || (lost.role == ROLE_TALK && !agent->is_going))
+    if (lost.role == ROLE_CONTROL)
+        agent->members[lost.pe].control_fd = -1;
+    /* A running program may close its CONTROL CHANNEL connection, but cannot close its WATCH connection. */
+    if (lost.role == ROLE_WATCH || (lost.role == ROLE_CONTROL && !agent->is_going))
         pe_gone(agent, lost.pe);
 }
 
@@ -465,10 +465,10 @@ static void lay_out(struct agent *agent)
     if (agent->hosts->count > 1 &&
         quoit_proxy_process_start(&agent->host, agent->hosts->tag, &agent->proxy_fd, &agent->proxy_pid) != QUOIT_OK)
         finish(agent, 1, true);
-    agent->vigil.proxy = agent->proxy_pid;
+    agent->liveness.proxy = agent->proxy_pid;
     for (uint32_t pe = 0; pe < agent->count; pe++) {
         message.body.layout.pe = pe_of(agent, pe);
-        say(agent->members[pe].talk_fd, &message, agent->host.memory_fd);
+        say(agent->members[pe].control_fd, &message, agent->host.memory_fd);
     }
     close(agent->host.socket_fd); /* which releases the name */
     agent->host.socket_fd = -1;
@@ -480,13 +480,13 @@ static void let_go(struct agent *agent)
     const struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_GO};
     quoit_step("agent", agent->host_index, "go");
     agent->is_going = true;
-    quoit_vigil_begin(&agent->vigil);
+    quoit_liveness_begin(&agent->liveness);
     agent->ready_count = 0;
     agent->is_ready_told = false;
     agent->is_finalized_told = false;
     for (uint32_t pe = 0; pe < agent->count; pe++) {
         agent->members[pe].is_ready = false;
-        say(agent->members[pe].talk_fd, &message, -1);
+        say(agent->members[pe].control_fd, &message, -1);
     }
 }
 
@@ -554,7 +554,7 @@ static void say_contact(struct agent *agent, const struct quoit_proxy_message *c
     struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_CONTACT};
     memcpy(message.body.contact.bytes, contact->body.contact.bytes, QUOIT_NETWORK_CONTACT_BYTES);
     agent->contacts_by_ns = 2 * counted_ns(agent) - agent->begin_ns + agent->host.network.link_timeout_ns;
-    say(agent->members[0].talk_fd, &message, -1);
+    say(agent->members[0].control_fd, &message, -1);
 }
 
 /* All run, and the proxy has no READY or FINALIZED under way, which nothing may follow. */
@@ -563,9 +563,9 @@ static bool are_all_in_job(const struct agent *agent)
     return agent->is_going && !agent->is_ready_told && !agent->is_finalized_told;
 }
 
-static void conclude(struct agent *agent, enum quoit_vigil_verdict verdict)
+static void conclude(struct agent *agent, enum quoit_liveness_verdict verdict)
 {
-    if (verdict == QUOIT_VIGIL_LEFT)
+    if (verdict == QUOIT_LIVENESS_LEFT)
         finish(agent, 1, true);
 }
 
@@ -598,19 +598,19 @@ static void hear_proxy(struct agent *agent)
         lose(agent, message.body.lost.host, message.kind == QUOIT_PROXY_LAUNCHER_LOST);
         break;
     case QUOIT_PROXY_SILENCE:
-        if (!quoit_vigil_take_silence(&agent->vigil, agent->hosts, &message) && are_all_in_job(agent))
+        if (!quoit_liveness_take_silence(&agent->liveness, agent->hosts, &message) && are_all_in_job(agent))
             quoit_proxy_process_offer(agent->proxy_fd, &message);
         break;
     case QUOIT_PROXY_HOST_FINALIZED:
     case QUOIT_PROXY_ELSEWHERE: /* while FINALIZED is under way, too */
         if (agent->is_going)
-            conclude(agent, quoit_vigil_take(&agent->vigil, agent->proxy_fd, &message));
+            conclude(agent, quoit_liveness_take(&agent->liveness, agent->proxy_fd, &message));
         break;
     case QUOIT_PROXY_LEAVING:
     case QUOIT_PROXY_STILL:
     case QUOIT_PROXY_STILL_SEEN:
         if (are_all_in_job(agent))
-            conclude(agent, quoit_vigil_take(&agent->vigil, agent->proxy_fd, &message));
+            conclude(agent, quoit_liveness_take(&agent->liveness, agent->proxy_fd, &message));
         break;
     case QUOIT_PROXY_ABSENT:
         if (quoit_ended_claim(header_of(agent), 1))
@@ -660,7 +660,7 @@ static void look_for_hang(struct agent *agent, uint64_t now_ns)
 /* The lowest PE says so, unless its program has closed the socket. Then the hosts must not wait until it ends. */
 static void look_for_finalized(struct agent *agent)
 {
-    if (agent->proxy_fd < 0 || !agent->is_going || agent->is_finalized_told || agent->members[0].talk_fd >= 0)
+    if (agent->proxy_fd < 0 || !agent->is_going || agent->is_finalized_told || agent->members[0].control_fd >= 0)
         return;
     for (uint32_t pe = 0; pe < agent->count; pe++) /* pairs with quoit_client_leave_word */
         if (atomic_load_explicit(&record_of(agent, pe)->unsent_kind, memory_order_acquire) != QUOIT_BOOT_FINALIZED)
@@ -690,9 +690,9 @@ static void step(struct agent *agent)
             finish(agent, 1, true);
         }
     if (agent->is_going)
-        conclude(agent, quoit_vigil_step(&agent->vigil, agent->proxy_fd, quoit_clock_now_ns()));
+        conclude(agent, quoit_liveness_step(&agent->liveness, agent->proxy_fd, quoit_clock_now_ns()));
     if (are_all_in_job(agent))
-        conclude(agent, quoit_vigil_ask(&agent->vigil, agent->proxy_fd, quoit_clock_now_ns()));
+        conclude(agent, quoit_liveness_ask(&agent->liveness, agent->proxy_fd, quoit_clock_now_ns()));
 }
 
 /* A PE may end between the fence and its connection. */
@@ -812,13 +812,13 @@ static struct agent *make_agent(const struct quoit_agent_start *start, const str
         agent->members = calloc(count, sizeof *agent->members);
         agent->connections = calloc(agent->connection_max, sizeof *agent->connections);
         agent->polls = calloc(agent->connection_max + 3, sizeof *agent->polls);
-        agent->vigil.seen = calloc(count, sizeof *agent->vigil.seen);
-        agent->vigil.processes = calloc(count, sizeof *agent->vigil.processes);
+        agent->liveness.seen = calloc(count, sizeof *agent->liveness.seen);
+        agent->liveness.processes = calloc(count, sizeof *agent->liveness.processes);
     }
-    if (agent && quoit_silences_open(&agent->vigil.silences, start->hosts.count) != QUOIT_OK)
+    if (agent && quoit_silences_open(&agent->liveness.silences, start->hosts.count) != QUOIT_OK)
         return NULL;
-    if (!agent || !agent->members || !agent->connections || !agent->polls || !agent->vigil.seen ||
-        !agent->vigil.processes)
+    if (!agent || !agent->members || !agent->connections || !agent->polls || !agent->liveness.seen ||
+        !agent->liveness.processes)
         return NULL; /* the process ends */
     for (uint32_t i = 0; i < count; i++) {
         agent->members[i].rank = start->pes[i].rank;
@@ -841,7 +841,7 @@ static struct agent *make_agent(const struct quoit_agent_start *start, const str
                                                       .has_loopback = start->has_loopback};
     quoit_stopwatch_start(&agent->watch, quoit_clock_now_ns());
     agent->begin_ns = counted_ns(agent);
-    agent->vigil.host = &agent->host;
+    agent->liveness.host = &agent->host;
     return agent;
 }
 

@@ -78,7 +78,7 @@ enum quoit_status quoit_boot_start(uint64_t data_bytes, struct quoit_boot *boot_
         row++;
     boot_out->ops = rows[row];
     if (rows[row] == &quoit_boot_alone && strcmp(launcher, "none") != 0)
-        status = quoit_boot_refuse_strangers();
+        status = quoit_boot_refuse_unsupported_launchers();
     if (rows[row] == &quoit_boot_alone && strcmp(launcher, "none") != 0 && status == QUOIT_OK)
         status = quoit_boot_refuse_stripped();
     quoit_step("pe", QUOIT_STEP_ANY, "hello");

@@ -46,8 +46,8 @@ enum quoit_status quoit_boot_say_unmapped(const struct quoit_boot *boot, int err
 
 /* Whether a PE of another launcher's job has started this process, which has inherited the PE's environment. */
 bool quoit_boot_is_inherited(void);
-/* strangers.c: UNSUPPORTED, with a message, if a launcher without a row has started several processes. */
-enum quoit_status quoit_boot_refuse_strangers(void);
+/* unsupported.c: UNSUPPORTED, with a message, if a launcher without a row has started several processes. */
+enum quoit_status quoit_boot_refuse_unsupported_launchers(void);
 /* oshrun.c: INVALID, with a message, if oshrun started this process as a PE and its environment does not show it. */
 enum quoit_status quoit_boot_refuse_stripped(void);
 /* mpi.c: whether MPI is linked with the program, or was opened by it; and whether it was initialized, which may have

@@ -67,23 +67,23 @@ static bool is_at_rest(const struct quoit_looks *looks, const struct quoit_pe_sh
 
 /* What a PE that sleeps waits for: a lock, or an object whose value may change many times before it is the one. Returns
  * the value; 0 for a lock. */
-static uint64_t look_at_wish(const struct quoit_looks *looks, uint32_t pe, const struct quoit_pe_shared *shared,
-                             struct quoit_rounds_answer *answer)
+static uint64_t look_at_wait_desc(const struct quoit_looks *looks, uint32_t pe, const struct quoit_pe_shared *shared,
+                                  struct quoit_rounds_answer *answer)
 {
-    const struct quoit_wish wish = shared->wish;
-    struct quoit_wish_reading reading;
-    if (wish.count == 0 || !__atomic_load_n(&shared->waiting_in[0], __ATOMIC_RELAXED))
+    const struct quoit_wait_desc wait_desc = shared->wait_desc;
+    struct quoit_wait_desc_reading reading;
+    if (wait_desc.count == 0 || !__atomic_load_n(&shared->waiting_in[0], __ATOMIC_RELAXED))
         return 0;
-    if (wish.is_lock) {
-        const struct quoit_rounds_lock lock = {.offset = wish.offset,
-                                               .wanted = wish.wanted,
-                                               .bytes = wish.bytes,
+    if (wait_desc.is_lock) {
+        const struct quoit_rounds_lock lock = {.offset = wait_desc.offset,
+                                               .wanted = wait_desc.wanted,
+                                               .bytes = wait_desc.bytes,
                                                .keeper = QUOIT_ROUNDS_NO_PE,
                                                .waiter = pe};
         quoit_rounds_add_lock(answer->locks, &answer->lock_count, &lock);
         return 0;
     }
-    quoit_wish_read(&looks->wishes, pe, &wish, NULL, &reading);
+    quoit_wait_desc_read(&looks->wait_descs, pe, &wait_desc, NULL, &reading);
     return reading.value;
 }
 
@@ -101,10 +101,10 @@ static void find_kept(const struct quoit_looks *looks, uint32_t pe, const struct
                       struct quoit_rounds_answer *answer)
 {
     for (uint32_t i = 0; i < question->lock_count; i++) {
-        const struct quoit_wish wish = {.offset = question->locks[i].offset,
-                                        .wanted = question->locks[i].wanted,
-                                        .bytes = (uint8_t)question->locks[i].bytes};
-        if (quoit_wish_holds(&looks->wishes, pe, &wish))
+        const struct quoit_wait_desc wait_desc = {.offset = question->locks[i].offset,
+                                                  .wanted = question->locks[i].wanted,
+                                                  .bytes = (uint8_t)question->locks[i].bytes};
+        if (quoit_wait_desc_holds(&looks->wait_descs, pe, &wait_desc))
             answer->keepers[i] = pe;
     }
 }
@@ -131,7 +131,7 @@ static void look_at_record(const struct quoit_looks *looks, uint32_t local, cons
         moves(answer);
         return;
     }
-    uint64_t value = look_at_wish(looks, looks->layout->first_pe + local, shared, answer);
+    uint64_t value = look_at_wait_desc(looks, looks->layout->first_pe + local, shared, answer);
     if (answer->digest)
         answer->digest = quoit_rounds_mix(quoit_rounds_mix(answer->digest, seen->look), value) | 1;
     answer->has_polls |= seen->still.is_polling;

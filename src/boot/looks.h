@@ -14,7 +14,7 @@
 
 #include "boot/rounds.h"
 #include "boot/still.h"
-#include "boot/wish.h"
+#include "boot/wait_desc.h"
 
 /* What the caller knows of a PE now. */
 struct quoit_looks_pe {
@@ -35,7 +35,7 @@ struct quoit_looks {
     const struct quoit_layout *layout;
     const void *front; /* mapped as far as the channels */
     int memory_fd;
-    struct quoit_wish_job wishes;
+    struct quoit_wait_desc_job wait_descs;
     struct quoit_looks_seen *seen; /* [layout->local_count] */
     uint32_t own_thread_count;     /* threads that each process of a PE has by itself, and of Quoit */
     bool misses_host;              /* one is silent: what is under way to it, or from it, cannot be seen */

@@ -3,7 +3,7 @@
  * PE of each host starts the agent, which stands in for oshrun (agent.h). The hosts of a job find each other through
  * the exchange too. */
 #include "boot/agent.h"
-#include "boot/clerk.h"
+#include "boot/leader.h"
 #include "boot/client.h"
 #include "boot/ended.h"
 #include "boot/heap_default.h"
@@ -318,13 +318,13 @@ static enum quoit_status ask_or_hear(struct quoit_exchange *exchange, const stru
     int fd;
     snprintf(name, sizeof name, "%.*s-%08x", QUOIT_AGENT_NAME_BYTES - 1, agent_of_0,
              quoit_digest(own->machine, strlen(own->machine)));
-    enum quoit_clerk_role role = quoit_clerk_meet(name, &fd);
-    if (role == QUOIT_CLERK_OTHER && quoit_clerk_hear(fd, lowest_out, sizeof *lowest_out) &&
+    enum quoit_leader_role role = quoit_leader_meet(name, &fd);
+    if (role == QUOIT_LEADER_OTHER && quoit_leader_hear(fd, lowest_out, sizeof *lowest_out) &&
         lowest_out->rank <= exchange->rank && strncmp(lowest_out->contact.machine, own->machine, FIELD_BYTES) == 0)
         return QUOIT_OK;
-    enum quoit_status status = search(exchange, own, lowest_out, role == QUOIT_CLERK_SELF ? &count : NULL);
-    if (role == QUOIT_CLERK_SELF)
-        quoit_clerk_tell(fd, lowest_out, sizeof *lowest_out, status == QUOIT_OK ? count - 1 : 0);
+    enum quoit_status status = search(exchange, own, lowest_out, role == QUOIT_LEADER_SELF ? &count : NULL);
+    if (role == QUOIT_LEADER_SELF)
+        quoit_leader_tell(fd, lowest_out, sizeof *lowest_out, status == QUOIT_OK ? count - 1 : 0);
     return status;
 }
 

@@ -28,7 +28,7 @@
 #define QUOIT_ROUNDS_POLLS_NS UINT64_C(30000000000)
 #define QUOIT_ROUNDS_NO_PE    UINT32_MAX
 
-/* A lock for which a PE waits: what quoit_wish has of it. */
+/* A lock for which a PE waits: what quoit_wait_desc has of it. */
 struct quoit_rounds_lock {
     uint64_t offset;
     uint64_t wanted;

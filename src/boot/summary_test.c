@@ -153,7 +153,7 @@ static void test_any_bytes_can_be_printed(void **state)
     size_t bytes, answer_bytes;
     struct quoit_summary *summary = make(QUOIT_PROTOCOL_NETWORK, &bytes);
     for (uint32_t turn = 0; turn < 2000; turn++) {
-        char text[QUOIT_WISH_TEXT_BYTES];
+        char text[QUOIT_WAIT_DESC_TEXT_BYTES];
         struct quoit_summary_answer *answer = answer_of(summary, 1, &answer_bytes);
         for (size_t at = offsetof(struct quoit_summary_answer, pes); at < answer_bytes; at++)
             ((unsigned char *)answer)[at] = (unsigned char)quoit_prng_next(&random);
@@ -163,7 +163,7 @@ static void test_any_bytes_can_be_printed(void **state)
             assert_true(strnlen(stored->call, sizeof stored->call) < sizeof stored->call);
             for (const char *c = stored->call; *c; c++)
                 assert_in_range(*c, ' ', '~');
-            quoit_wish_describe(&stored->wish, NULL, text);
+            quoit_wait_desc_describe(&stored->wait_desc, NULL, text);
             assert_true(strnlen(text, sizeof text) < sizeof text);
         }
         free(answer);

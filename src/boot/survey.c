@@ -74,8 +74,9 @@ void quoit_survey_network(const struct quoit_layout *layout, const void *front, 
         .sleep_ns = sleep_of(lane, now_ns),
     };
     for (uint32_t local = 0; local < layout->local_count; local++) {
-        const struct quoit_guest_count *own = &quoit_memory_pe(layout, (void *)(uintptr_t)front, local)->guest;
-        network_out->guest_count += load(&own->put_count) + load(&own->get_count) + load(&own->message_count);
+        const struct quoit_pe_endpoint_count *own =
+            &quoit_memory_pe(layout, (void *)(uintptr_t)front, local)->pe_endpoint;
+        network_out->pe_endpoint_count += load(&own->put_count) + load(&own->get_count) + load(&own->message_count);
         network_out->put_count += load(&own->put_count);
         network_out->put_bytes += load(&own->put_bytes);
         network_out->get_count += load(&own->get_count);
@@ -95,7 +96,7 @@ void quoit_survey_host(const struct quoit_layout *layout, const void *front, uin
         quoit_survey_network(layout, front, now_ns, &host_out->network);
 }
 
-/* The wish is read apart. */
+/* The wait descriptor is read apart. */
 static void survey_pe(const struct quoit_layout *layout, const void *front, uint32_t local, uint64_t now_ns,
                       struct quoit_pe_survey *pe_out)
 {
@@ -117,19 +118,19 @@ static void survey_pe(const struct quoit_layout *layout, const void *front, uint
         pe_out->waiting_ns = now_ns - since_ns;
 }
 
-void quoit_survey_pes(const struct quoit_layout *layout, const void *front, const struct quoit_wish_job *job,
+void quoit_survey_pes(const struct quoit_layout *layout, const void *front, const struct quoit_wait_desc_job *job,
                       uint64_t now_ns, struct quoit_pe_survey *pes_out)
 {
-    const struct quoit_wish_reading *last = NULL; /* many PEs may wait for one lock */
+    const struct quoit_wait_desc_reading *last = NULL; /* many PEs may wait for one lock */
     for (uint32_t local = 0; local < layout->local_count; local++) {
         struct quoit_pe_survey *pe = &pes_out[local];
         survey_pe(layout, front, local, now_ns, pe);
         if (!pe->is_waiting)
             continue;
-        const struct quoit_wish wish = quoit_memory_pe(layout, (void *)(uintptr_t)front, local)->wish;
-        quoit_wish_read(job, layout->first_pe + local, &wish, last, &pe->wish);
-        if (pe->wish.wish.is_lock)
-            last = &pe->wish;
+        const struct quoit_wait_desc wait_desc = quoit_memory_pe(layout, (void *)(uintptr_t)front, local)->wait_desc;
+        quoit_wait_desc_read(job, layout->first_pe + local, &wait_desc, last, &pe->wait_desc);
+        if (pe->wait_desc.wait_desc.is_lock)
+            last = &pe->wait_desc;
     }
 }
 
@@ -156,7 +157,7 @@ void quoit_survey_print_network(const struct quoit_network_survey *network, FILE
             "\"asleep_ns\": %llu",
             network->host, (unsigned long long)network->put_count, (unsigned long long)network->put_bytes,
             (unsigned long long)network->get_count, (unsigned long long)network->get_bytes,
-            (unsigned long long)network->guest_count, (unsigned long long)network->message_count,
+            (unsigned long long)network->pe_endpoint_count, (unsigned long long)network->message_count,
             (unsigned long long)network->message_bytes, (unsigned long long)network->lost_count,
             (unsigned long long)network->sleep_count, (unsigned long long)network->sleep_ns);
 }

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "boot/wish.h"
+#include "boot/wait_desc.h"
 #include "host/layout.h"
 
 /* One direction of one link: what host `from` sent through the port of `side`. Link l joins host l, on its right, with
@@ -45,7 +45,7 @@ struct quoit_network_survey {
     uint64_t put_bytes;
     uint64_t get_count;
     uint64_t get_bytes;
-    uint64_t guest_count; /* of these puts and gets: by PEs themselves */
+    uint64_t pe_endpoint_count; /* of these puts and gets: by PEs themselves */
     uint64_t message_count;
     uint64_t message_bytes;
     uint64_t lost_count; /* hosts that it lost */
@@ -56,9 +56,9 @@ struct quoit_network_survey {
 struct quoit_pe_survey {
     uint32_t pid; /* 0: not, or no longer, in an OpenSHMEM job */
     bool is_waiting;
-    char call[QUOIT_CALL_NAME_BYTES]; /* the routine in which it waits */
-    uint64_t waiting_ns;              /* and for how long */
-    struct quoit_wish_reading wish;   /* for what */
+    char call[QUOIT_CALL_NAME_BYTES];         /* the routine in which it waits */
+    uint64_t waiting_ns;                      /* and for how long */
+    struct quoit_wait_desc_reading wait_desc; /* for what */
 };
 
 /* Of one host: what its links and its network carried. All zero where it has none. */
@@ -74,8 +74,8 @@ void quoit_survey_network(const struct quoit_layout *layout, const void *front, 
                           struct quoit_network_survey *network_out);
 void quoit_survey_host(const struct quoit_layout *layout, const void *front, uint64_t now_ns,
                        struct quoit_host_survey *host_out);
-/* Of all PEs of a host; `job` is where their wishes are read. */
-void quoit_survey_pes(const struct quoit_layout *layout, const void *front, const struct quoit_wish_job *job,
+/* Of all PEs of a host; `job` is where their wait descriptors are read. */
+void quoit_survey_pes(const struct quoit_layout *layout, const void *front, const struct quoit_wait_desc_job *job,
                       uint64_t now_ns, struct quoit_pe_survey *pes_out);
 
 /* Prints a direction, or a host's network, as members of a JSON object, without the braces. */

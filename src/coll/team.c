@@ -14,7 +14,8 @@ _Static_assert(1u << QUOIT_DISSEMINATION_ROUNDS >= QUOIT_RING_HOSTS_MAX, "a flag
 #define WORLD_BYTES (252u << 10)
 #define PIECE_BYTES (48u << 10)
 #define PIECE_COUNT (QUOIT_TEAM_PIECES + QUOIT_SET_PIECES)
-_Static_assert(WORLD_BYTES + (PIECE_COUNT - 1) * PIECE_BYTES <= QUOIT_RUNTIME_MAILBOX_AT, "all pieces have room");
+_Static_assert(WORLD_BYTES + (PIECE_COUNT - 1) * PIECE_BYTES <= QUOIT_RUNTIME_RENDEZVOUS_SLOT_AT,
+               "all pieces have room");
 
 /* Up to this many hosts on links an exchange by rounds is the fastest barrier: it has no more rounds than
  * dissemination, even between distant hosts, and fewer messages than arrivals, which pay off where a round over a link

@@ -18,17 +18,17 @@ static void describe(char waiting_in[QUOIT_CALL_NAME_BYTES], const char *call)
 
 struct armed {
     struct quoit_self *self;
-    const struct quoit_wish *wish;
+    const struct quoit_wait_desc *wait_desc;
     const struct quoit_peer *sender;
 };
 
-static void write_down(struct quoit_wish *wish_out, const struct quoit_wish *wish)
+static void write_down(struct quoit_wait_desc *wait_desc_out, const struct quoit_wait_desc *wait_desc)
 {
-    uint64_t words[sizeof *wish / sizeof(uint64_t)] = {0};
-    if (wish)
-        memcpy(words, wish, sizeof words);
+    uint64_t words[sizeof *wait_desc / sizeof(uint64_t)] = {0};
+    if (wait_desc)
+        memcpy(words, wait_desc, sizeof words);
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        __atomic_store_n((uint64_t *)(void *)wish_out + i, words[i], __ATOMIC_RELAXED);
+        __atomic_store_n((uint64_t *)(void *)wait_desc_out + i, words[i], __ATOMIC_RELAXED);
 }
 
 /* Before the PE sleeps: publishes where, and makes each engine wake it. */
@@ -42,7 +42,7 @@ static void arm(void *arg)
     if (call) {
         if (__atomic_load_n(&shared->waiting_in[0], __ATOMIC_RELAXED) == '\0')
             atomic_store_explicit(&shared->waiting_since_ns, quoit_clock_now_ns(), memory_order_relaxed);
-        write_down(&shared->wish, armed->wish);
+        write_down(&shared->wait_desc, armed->wait_desc);
         atomic_signal_fence(memory_order_release); /* who sees the name sees what belongs to it, or something newer */
         describe(shared->waiting_in, call);
         atomic_store_explicit(&shared->waiting_from, (uintptr_t)call_from, memory_order_relaxed);
@@ -126,9 +126,9 @@ void quoit_self_progress(struct quoit_self *self)
 }
 
 static void wait_for(struct quoit_self *self, struct watched watched, bool (*is_done)(void *arg), void *arg,
-                     const char *call, uint64_t busy_ns, const struct quoit_wish *wish)
+                     const char *call, uint64_t busy_ns, const struct quoit_wait_desc *wait_desc)
 {
-    struct armed armed = {self, wish, watched.sender};
+    struct armed armed = {self, wait_desc, watched.sender};
     struct quoit_waiter waiter = self->waiter;
     waiter.arm_arg = &armed;
     waiter.nap = watched.sender && watched.sender->engine->ops->await ? await_message : NULL;
@@ -181,10 +181,10 @@ void quoit_self_wait_message(struct quoit_self *self, bool (*is_done)(void *arg)
 }
 
 void quoit_self_wait_at(struct quoit_self *self, uint64_t offset, uint64_t bytes, bool (*is_done)(void *arg), void *arg,
-                        const char *call, const struct quoit_wish *wish)
+                        const char *call, const struct quoit_wait_desc *wait_desc)
 {
     const struct watched objects = {.offset = offset, .bytes = bytes, .is_of_program = true};
-    wait_for(self, objects, is_done, arg, call, 0, wish);
+    wait_for(self, objects, is_done, arg, call, 0, wait_desc);
 }
 
 void quoit_self_poll(struct quoit_self *self)

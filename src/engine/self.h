@@ -74,10 +74,10 @@ void quoit_self_wait_busy(struct quoit_self *self, bool (*is_done)(void *arg), v
 void quoit_self_wait_message(struct quoit_self *self, bool (*is_done)(void *arg), void *arg, const char *call,
                              uint64_t busy_ns, const struct quoit_peer *from);
 /* As quoit_self_wait() if is_done reads [offset, offset + bytes) of this PE's segment: writes elsewhere wake nobody.
- * The program's objects are there, so plain stores are noticed too, later: see env/wait.h. `wish` (may be NULL)
+ * The program's objects are there, so plain stores are noticed too, later: see env/wait.h. `wait_desc` (may be NULL)
  * describes what is waited for, for reports on a job that hangs; it is published before a sleep only.
  */
 void quoit_self_wait_at(struct quoit_self *self, uint64_t offset, uint64_t bytes, bool (*is_done)(void *arg), void *arg,
-                        const char *call, const struct quoit_wish *wish);
+                        const char *call, const struct quoit_wait_desc *wait_desc);
 
 #endif

@@ -27,7 +27,7 @@ static enum quoit_status open_engines(struct quoit_fabric *fabric, const struct 
     self->engine_count++;
     if (!quoit_job_config_has_proxies(&self->layout.job))
         return QUOIT_OK;
-    status = quoit_engine_ring_open(self, config->ports, config->guest_use, &self->engines[self->engine_count]);
+    status = quoit_engine_ring_open(self, config->ports, config->pe_endpoint_use, &self->engines[self->engine_count]);
     if (status == QUOIT_OK)
         self->engine_count++;
     return status;

@@ -33,7 +33,7 @@ struct quoit_fabric_config {
     struct quoit_port_config ports[QUOIT_SIDE_COUNT]; /* driver NULL: one host */
     struct quoit_wait_policy policy;
     struct quoit_paths paths;
-    enum quoit_guest_use guest_use;
+    enum quoit_pe_endpoint_use pe_endpoint_use;
 };
 
 /* Opens the engines and selects one for each PE. The neighbours' windows must be usable (after boot's barrier). The

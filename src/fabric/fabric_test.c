@@ -31,8 +31,10 @@ static void test_engines_are_chosen(void **state)
         mmap(NULL, layout.total_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     assert_ptr_not_equal(memory, MAP_FAILED);
     for (int is_network = 0; is_network < 2; is_network++) {
-        struct quoit_fabric_config config = {
-            .layout = &layout, .memory = memory, .policy = quoit_wait_policy_for(1, 1), .guest_use = QUOIT_GUEST_NO};
+        struct quoit_fabric_config config = {.layout = &layout,
+                                             .memory = memory,
+                                             .policy = quoit_wait_policy_for(1, 1),
+                                             .pe_endpoint_use = QUOIT_PE_ENDPOINT_NO};
         struct quoit_fabric *fabric;
         quoit_paths_default(&config.paths);
         config.paths.is_network = is_network != 0;

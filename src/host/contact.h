@@ -33,22 +33,22 @@ struct quoit_contacts {
      * before anything else passes on such a way. */
     _Atomic uint32_t segment_bytes;
     bool is_rdma;                 /* likewise */
-    bool takes_guests;            /* the proxies execute frames that PEs send by themselves */
+    bool takes_pe_endpoints;      /* the proxies execute frames that PEs send by themselves */
     bool is_told;                 /* the rest is filled in */
     struct quoit_contact hosts[]; /* [host_count]; of the own host it is not used */
 };
 
-#define QUOIT_GUESTS_MAX 256u
+#define QUOIT_PE_ENDPOINTS_MAX 256u
 
-/* PEs that may have an end of their own; they are guests by their numbers. Each takes a descriptor of a proxy: of large
- * jobs none has. */
-static inline uint32_t quoit_contacts_guest_count(const struct quoit_job_config *job)
+/* PEs that may have an end of their own; they are PE endpoints by their numbers. Each takes a descriptor of a proxy: of
+ * large jobs none has. */
+static inline uint32_t quoit_contacts_pe_endpoint_count(const struct quoit_job_config *job)
 {
-    bool fits = job->pe_count <= QUOIT_GUESTS_MAX && quoit_descriptor_limit() / 2 >= job->pe_count;
+    bool fits = job->pe_count <= QUOIT_PE_ENDPOINTS_MAX && quoit_descriptor_limit() / 2 >= job->pe_count;
     return quoit_job_config_traits(job)->has_contacts && fits ? job->pe_count : 0;
 }
 
-/* The host of a number of the network: itself, or that of a guest. */
+/* The host of a number of the network: itself, or that of a PE endpoint. */
 static inline uint32_t quoit_contacts_host_of(const struct quoit_job_config *job, uint32_t number)
 {
     return number < job->host_count ? number : quoit_job_config_host_of_pe(job, number - job->host_count);

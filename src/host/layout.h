@@ -32,7 +32,7 @@
 #include "host/header.h"
 #include "host/job_config.h"
 #include "host/lane_record.h"
-#include "host/mailbox.h"
+#include "host/rendezvous_slot.h"
 #include "host/pe_record.h"
 #include "host/protocol.h"
 #include "ring/route.h"
@@ -50,10 +50,10 @@
 #define QUOIT_RUNTIME_MARK_BYTES  65536u
 #define QUOIT_RUNTIME_MAIL_BYTES  4096u
 /* At the end of the part for links: for shmem/audit.h, quoit_layout_mark() in the first segment of a host, and
- * quoit_layout_mailbox(). */
-#define QUOIT_RUNTIME_AUDIT_AT   (QUOIT_RUNTIME_LINK_BYTES - QUOIT_RUNTIME_AUDIT_BYTES)
-#define QUOIT_RUNTIME_MARKS_AT   (QUOIT_RUNTIME_AUDIT_AT - QUOIT_RUNTIME_MARK_BYTES)
-#define QUOIT_RUNTIME_MAILBOX_AT (QUOIT_RUNTIME_MARKS_AT - QUOIT_RUNTIME_MAIL_BYTES)
+ * quoit_layout_rendezvous_slot(). */
+#define QUOIT_RUNTIME_AUDIT_AT           (QUOIT_RUNTIME_LINK_BYTES - QUOIT_RUNTIME_AUDIT_BYTES)
+#define QUOIT_RUNTIME_MARKS_AT           (QUOIT_RUNTIME_AUDIT_AT - QUOIT_RUNTIME_MARK_BYTES)
+#define QUOIT_RUNTIME_RENDEZVOUS_SLOT_AT (QUOIT_RUNTIME_MARKS_AT - QUOIT_RUNTIME_MAIL_BYTES)
 
 /* All offsets are from the start of the host's memory. */
 struct quoit_layout {
@@ -184,11 +184,11 @@ static inline uint64_t quoit_layout_mark(enum quoit_side side, uint32_t local)
            local / line_count * (line_bytes / 2);
 }
 
-/* Segment offset of a PE's struct quoit_mailbox. */
-static inline uint64_t quoit_layout_mailbox(void)
+/* Segment offset of a PE's struct quoit_rendezvous_slot. */
+static inline uint64_t quoit_layout_rendezvous_slot(void)
 {
-    _Static_assert(sizeof(struct quoit_mailbox) <= QUOIT_RUNTIME_MAIL_BYTES, "the mails have room");
-    return QUOIT_RUNTIME_MAILBOX_AT;
+    _Static_assert(sizeof(struct quoit_rendezvous_slot) <= QUOIT_RUNTIME_MAIL_BYTES, "the mails have room");
+    return QUOIT_RUNTIME_RENDEZVOUS_SLOT_AT;
 }
 
 #endif

@@ -25,7 +25,7 @@ struct quoit_crash_record {
 _Static_assert(sizeof(struct quoit_crash_record) == 128, "two cache lines");
 
 /* What a PE waits for, in addition to the name of the call. */
-struct quoit_wish {
+struct quoit_wait_desc {
     uint64_t offset;  /* segment offset of the object; of several, of the first that is not as wanted, or of any */
     uint64_t address; /* of that, or of the lock, in the program's file; 0: it is no variable of the program */
     uint64_t wanted;  /* the value it is compared with; for LOCK: the bits set in the holder's word */
@@ -35,10 +35,10 @@ struct quoit_wish {
     uint8_t is_signed;
     uint8_t is_lock; /* each PE has such a word, and the report names the holder */
 };
-_Static_assert(sizeof(struct quoit_wish) == 32, "four words, copied one by one");
+_Static_assert(sizeof(struct quoit_wait_desc) == 32, "four words, copied one by one");
 
 /* What a PE put, fetched and sent over an end of its own on the network that joins the hosts. */
-struct quoit_guest_count {
+struct quoit_pe_endpoint_count {
     _Atomic uint64_t put_count;
     _Atomic uint64_t put_bytes;
     _Atomic uint64_t get_count;
@@ -68,7 +68,7 @@ struct quoit_pe_shared {
     struct quoit_link_count direct[QUOIT_SIDE_COUNT]; /* direct puts of this PE */
     _Atomic uint64_t posted_count[QUOIT_SIDE_COUNT];  /* the last direct put with a mark; survives a finalize and a
                                                        * later shmem_init */
-    struct quoit_guest_count guest;
+    struct quoit_pe_endpoint_count pe_endpoint;
     struct quoit_poll_count polls;
     /* What is under way by an end of its own on a network, which only looks of this PE complete: waits do not sleep
      * long, and the job does not stand still (boot/still.h). */
@@ -77,7 +77,7 @@ struct quoit_pe_shared {
     _Atomic uint32_t processor; /* where it last yielded, + 1; 0: never */
     /* Where `process` has mapped this memory, for copies by process_vm_writev. Set once, before the PE is ready. */
     _Atomic uint64_t memory_base;
-    struct quoit_wish wish; /* while waiting_in is not "" */
+    struct quoit_wait_desc wait_desc; /* while waiting_in is not "" */
     /* The last message of the PE that did not reach the launcher: the program closed the boot socket. Writer: the PE,
      * `unsent_kind` last (release); pairs with an acquire in the launcher. */
     _Atomic uint32_t unsent_kind; /* enum quoit_boot_kind; 0: none */

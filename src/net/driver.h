@@ -44,11 +44,11 @@ struct quoit_net_driver_config {
     const char *device;   /* a list that is right, as in net/devices.h; NULL: the best */
     struct quoit_ports ports;
     uint32_t skip_count; /* so many of the best are passed over; UNSUPPORTED: there are no more */
-    uint32_t host;       /* of this end; of a guest, whose number follows those of the hosts, too */
+    uint32_t host;       /* of this end; of a PE endpoint, whose number follows those of the hosts, too */
     uint32_t host_count;
-    uint32_t guest_count;   /* where takes_guests: they are hosts host_count and on */
-    bool is_guest;          /* it has few messages under way */
-    uint32_t segment_bytes; /* as of net.h */
+    uint32_t pe_endpoint_count; /* where takes_pe_endpoints: they are hosts host_count and on */
+    bool is_pe_endpoint;        /* it has few messages under way */
+    uint32_t segment_bytes;     /* as of net.h */
     struct quoit_net_events events;
 };
 
@@ -88,7 +88,8 @@ struct quoit_net_driver {
     void (*explain)(const struct quoit_net_end *end, uint32_t host, char text_out[QUOIT_NET_PROBLEM_BYTES]);
     /* The region and windows are released before. */
     void (*close)(struct quoit_net_end *end);
-    /* Once for a host. For a guest from within progress, and again when it was abandoned: another one has come. */
+    /* Once for a host. For a PE endpoint from within progress, and again when it was abandoned: another one has come.
+     */
     enum quoit_status (*connect)(struct quoit_net_end *end, uint32_t host, const struct quoit_net_address *address);
     enum quoit_status (*reg)(struct quoit_net_end *end, void *memory, uint64_t bytes, struct quoit_net_key *key_out,
                              void **region_out);
@@ -104,7 +105,7 @@ struct quoit_net_driver {
     void *(*send_buffer)(struct quoit_net_end *end);
     enum quoit_status (*send)(struct quoit_net_end *end, uint32_t host, void *buffer, uint32_t bytes);
     uint32_t (*progress)(struct quoit_net_end *end);
-    /* Reports what is outstanding to a lost host or guest as done with GONE, and keeps no messages for it. */
+    /* Reports what is outstanding to a lost host or PE endpoint as done with GONE, and keeps no messages for it. */
     void (*abandon)(struct quoit_net_end *end, uint32_t host);
     /* How long ago the host's machine gave a sign, such as to acknowledge what it was sent, whether or not the host
      * takes it; 0 too if it has acknowledged everything. UINT64_MAX: it never has. NULL: not known. */

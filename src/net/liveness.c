@@ -54,7 +54,7 @@ void quoit_net_lose(struct quoit_net *net, uint32_t host_index, enum quoit_statu
     struct host *host = &net->hosts[host_index];
     bool was_connected = host->state == HOST_CONNECTED;
     host->is_broken = false;
-    if (host_index >= net->config.host_count) { /* another guest may come in its place */
+    if (host_index >= net->config.host_count) { /* another PE endpoint may come in its place */
         if (!was_connected)
             return;
         quoit_net_drop_held(host);
@@ -104,7 +104,7 @@ bool quoit_net_watches(const struct quoit_net *net, uint32_t host_index)
 {
     const uint32_t count = net->config.host_count;
     uint32_t ahead = (host_index + count - net->config.host) % count, behind = count - ahead;
-    return !net->config.is_guest && ahead != 0 &&
+    return !net->config.is_pe_endpoint && ahead != 0 &&
            (count <= WATCH_ALL_HOSTS || (ahead & (ahead - 1)) == 0 || (behind & (behind - 1)) == 0);
 }
 
@@ -214,7 +214,7 @@ void quoit_net_look_after(struct quoit_net *net, uint64_t before_ns)
 {
     if (net->now_ns - before_ns > AWAY_HEARTBEATS * heartbeat_ns(net))
         forgive(net, net->now_ns - before_ns);
-    if (net->now_ns >= net->next_watch_ns && !net->config.is_guest)
+    if (net->now_ns >= net->next_watch_ns && !net->config.is_pe_endpoint)
         watch(net);
     if (net->has_broken)
         lose_broken(net);

@@ -66,14 +66,15 @@ static bool is_ours(struct quoit_net *net, const struct message_header *header, 
     if (bytes < sizeof *header || header->version != QUOIT_NET_DRIVER_VERSION || !may_send(net, header->host) ||
         header->tag != tag_of(net, header, net->hosts[header->host].opened_ns) || header->kind == 0 ||
         header->kind >= MESSAGE_KIND_COUNT ||
-        (header->host >= net->config.host_count && header->kind != MESSAGE_PAYLOAD && header->kind != MESSAGE_GUEST)) {
+        (header->host >= net->config.host_count && header->kind != MESSAGE_PAYLOAD &&
+         header->kind != MESSAGE_PE_ENDPOINT)) {
         if (net->dropped_count++ == 0)
             quoit_log(QUOIT_LOG_WARN, "net: dropped %u bytes that are no message of this job", bytes);
         return false;
     }
     const struct host *host = &net->hosts[header->host];
     return header->host < net->config.host_count ? host->state != HOST_LOST
-                                                 : host->state == HOST_CONNECTED || header->kind == MESSAGE_GUEST;
+                                                 : host->state == HOST_CONNECTED || header->kind == MESSAGE_PE_ENDPOINT;
 }
 
 /* Keeps the message until those before it have come. Returns why not; NULL: it is kept. */
@@ -96,27 +97,27 @@ static const char *hold(struct host *host, const struct message_header *header, 
     return NULL;
 }
 
-/* A guest has come, perhaps once more; the words of an earlier one may come behind those of a later one. The next watch
- * answers. */
-static void take_guest(struct quoit_net *net, const struct message_header *header, uint32_t bytes)
+/* A PE endpoint has come, perhaps once more; the words of an earlier one may come behind those of a later one. The next
+ * watch answers. */
+static void take_pe_endpoint(struct quoit_net *net, const struct message_header *header, uint32_t bytes)
 {
-    struct host *guest = &net->hosts[header->host];
+    struct host *pe_endpoint = &net->hosts[header->host];
     struct arrival arrival;
     if (header->host < net->config.host_count || header->sequence != 1 || bytes != sizeof *header + sizeof arrival)
         return;
     memcpy(&arrival, header + 1, sizeof arrival);
     if (arrival.address.bytes == 0 || arrival.address.bytes > QUOIT_NET_ADDRESS_BYTES_MAX ||
-        arrival.opened_ns <= guest->opened_ns)
+        arrival.opened_ns <= pe_endpoint->opened_ns)
         return;
-    if (guest->state == HOST_CONNECTED)
+    if (pe_endpoint->state == HOST_CONNECTED)
         quoit_net_lose(net, header->host, QUOIT_GONE);
     if (net->driver->connect(net->end, header->host, &arrival.address) != QUOIT_OK)
         return;
-    *guest = (struct host){.state = HOST_CONNECTED,
-                           .is_heard = true,
-                           .is_asked = true,
-                           .heard_sequence = 1,
-                           .opened_ns = arrival.opened_ns};
+    *pe_endpoint = (struct host){.state = HOST_CONNECTED,
+                                 .is_heard = true,
+                                 .is_asked = true,
+                                 .heard_sequence = 1,
+                                 .opened_ns = arrival.opened_ns};
     net->next_watch_ns = net->now_ns;
 }
 
@@ -164,8 +165,8 @@ static void on_message(void *arg, const void *message, uint32_t bytes)
     if (!is_ours(net, header, bytes))
         return;
     struct host *host = &net->hosts[header->host];
-    if (header->kind == MESSAGE_GUEST) {
-        take_guest(net, header, bytes);
+    if (header->kind == MESSAGE_PE_ENDPOINT) {
+        take_pe_endpoint(net, header, bytes);
         return;
     }
     if (header->sequence != host->heard_sequence + 1) {
@@ -268,8 +269,8 @@ static enum quoit_status open_driver(struct quoit_net *net, char problem[QUOIT_N
         .device = config->device,
         .host = own_number(net),
         .host_count = config->host_count,
-        .guest_count = config->guest_count,
-        .is_guest = config->is_guest,
+        .pe_endpoint_count = config->pe_endpoint_count,
+        .is_pe_endpoint = config->is_pe_endpoint,
         .segment_bytes = config->segment_bytes,
         .events = {.arg = net, .done = on_done, .message = on_message, .broken = on_broken, .narrowed = on_narrowed},
     };
@@ -283,7 +284,7 @@ static enum quoit_status open_driver(struct quoit_net *net, char problem[QUOIT_N
         if (net->driver)
             now = open_best(net, &own, more);
         quoit_net_restore_signals(&signals);
-        if (now == QUOIT_OK && !net->driver->settle && !config->is_guest)
+        if (now == QUOIT_OK && !net->driver->settle && !config->is_pe_endpoint)
             quoit_interfaces_places(config->device, net->end->choice.device, &net->end->places);
         if (now == QUOIT_OK)
             return QUOIT_OK;
@@ -301,7 +302,7 @@ enum quoit_status quoit_net_open(const struct quoit_net_config *config, struct q
     quoit_assert(config->host < config->host_count);
     quoit_assert(config->host_count <= QUOIT_NET_HOSTS_MAX);
     struct quoit_net *net = calloc(1, sizeof *net);
-    struct host *hosts = calloc(config->host_count + config->guest_count, sizeof *hosts);
+    struct host *hosts = calloc(config->host_count + config->pe_endpoint_count, sizeof *hosts);
     struct loss *losses = calloc(config->host_count, sizeof *losses);
     enum quoit_status status = QUOIT_NO_MEMORY;
     problem[0] = '\0';
@@ -388,7 +389,7 @@ const char *quoit_net_why(const struct quoit_net *net)
 enum quoit_status quoit_net_connect(struct quoit_net *net, uint32_t host_index, const struct quoit_net_address *address)
 {
     quoit_assert(host_index < net->config.host_count);
-    quoit_assert(host_index != net->config.host || !net->config.is_guest);
+    quoit_assert(host_index != net->config.host || !net->config.is_pe_endpoint);
     struct host *host = &net->hosts[host_index];
     quoit_assert(host->state == HOST_UNKNOWN);
     if (address->bytes == 0 || address->bytes > QUOIT_NET_ADDRESS_BYTES_MAX)
@@ -442,13 +443,14 @@ enum quoit_status quoit_net_attach(struct quoit_net *net, uint32_t host, const s
 
 /* Operations */
 
-/* Whether the host has answered the guest that it knows it. */
+/* Whether the host has answered the PE endpoint that it knows it. */
 static bool is_known(struct quoit_net *net, uint32_t host_index)
 {
     struct host *host = &net->hosts[host_index];
     if (!host->is_greeted) {
         const struct arrival arrival = {.opened_ns = net->opened_ns, .address = net->end->address};
-        host->is_greeted = quoit_net_send_kind(net, host_index, MESSAGE_GUEST, &arrival, sizeof arrival) == QUOIT_OK;
+        host->is_greeted =
+            quoit_net_send_kind(net, host_index, MESSAGE_PE_ENDPOINT, &arrival, sizeof arrival) == QUOIT_OK;
     }
     return host->is_heard;
 }
@@ -473,7 +475,7 @@ static enum quoit_status begin(struct quoit_net *net, const struct quoit_net_win
         return QUOIT_INVALID;
     if (host->state != HOST_CONNECTED)
         return QUOIT_GONE;
-    if (net->config.is_guest && limits->knows_guests && !is_known(net, window->host))
+    if (net->config.is_pe_endpoint && limits->knows_pe_endpoints && !is_known(net, window->host))
         return QUOIT_FULL;
     if (host->outstanding_count >= QUOIT_NET_TRANSFERS_MAX)
         return QUOIT_FULL;
@@ -517,12 +519,12 @@ enum quoit_status quoit_net_send(struct quoit_net *net, uint32_t host, const voi
 {
     quoit_assert(host < end_count(net));
     quoit_assert(net->hosts[host].state != HOST_UNKNOWN || host >= net->config.host_count);
-    quoit_assert(!net->config.is_guest || net->limits.takes_guests);
+    quoit_assert(!net->config.is_pe_endpoint || net->limits.takes_pe_endpoints);
     if (bytes > net->limits.message_bytes)
         return QUOIT_OUT_OF_RANGE;
     if (net->hosts[host].state != HOST_CONNECTED || net->hosts[host].is_broken)
         return QUOIT_GONE;
-    if (net->config.is_guest && !is_known(net, host))
+    if (net->config.is_pe_endpoint && !is_known(net, host))
         return QUOIT_FULL;
     return quoit_net_send_kind(net, host, MESSAGE_PAYLOAD, payload, bytes);
 }

@@ -15,12 +15,12 @@
  * Loopback: a host's end may connect to itself. What it sends, puts and gets then goes through the library as to any
  * other host. Nobody watches it: such an end is lost by its connection alone.
  *
- * Guests: an end of a process beside the one that owns the host's end. It puts and gets, and sends no heartbeats; it
- * loses a host only when its connection breaks. Where limits say takes_guests, a guest also sends messages to hosts
- * that allow it (guest_count), and they to it: there guest G is host host_count + G, from its first message on. It is
- * lost there when its connection breaks, if the network tells so, when a message to it fails, or another guest of its
- * number comes. Where they say knows_guests, its puts and gets too need a host that allows it. What needs that is FULL
- * until the host knows the guest.
+ * PE endpoints: an end of a process beside the one that owns the host's end. It puts and gets, and sends no heartbeats;
+ * it loses a host only when its connection breaks. Where limits say takes_pe_endpoints, a PE endpoint also sends
+ * messages to hosts that allow it (pe_endpoint_count), and they to it: there PE endpoint G is host host_count + G, from
+ * its first message on. It is lost there when its connection breaks, if the network tells so, when a message to it
+ * fails, or another PE endpoint of its number comes. Where they say knows_pe_endpoints, its puts and gets too need a
+ * host that allows it. What needs that is FULL until the host knows the PE endpoint.
  *
  * Silent hosts: every end sends heartbeats from within progress, to all others while there are few, else to some, so
  * that each host is watched by several. A host to which puts or gets are outstanding, or that is awaited, is asked for
@@ -94,8 +94,8 @@ struct quoit_net_limits {
     bool needs_region;       /* a put or get must name the region of its local memory */
     bool orders_puts;        /* puts to a host take effect in order */
     bool is_rdma;            /* puts and gets need no progress at the other host */
-    bool takes_guests;       /* guests and hosts may send messages to each other */
-    bool knows_guests;       /* hosts serve puts and gets of those guests alone that they take */
+    bool takes_pe_endpoints; /* PE endpoints and hosts may send messages to each other */
+    bool knows_pe_endpoints; /* hosts serve puts and gets of those PE endpoints alone that they take */
 };
 
 /* What carries the traffic. */
@@ -120,15 +120,15 @@ struct quoit_net_config {
     const char *provider; /* NULL: the driver's choice */
     const char *device;   /* a list as in net/devices.h; NULL: the driver's choice */
     const char *ports;    /* at which the process listens, as in net/ports.h; NULL: any */
-    bool is_guest;        /* on_left is not used */
-    uint32_t host;        /* a guest: where it runs */
+    bool is_pe_endpoint;  /* on_left is not used */
+    uint32_t host;        /* a PE endpoint: where it runs */
     uint32_t host_count;
-    uint32_t guest;          /* a guest: its number */
-    uint32_t guest_count;    /* a host's end: guests of lower numbers may send messages to it */
-    uint32_t segment_bytes;  /* that a packet of TCP carries at most, as on_narrowed has it; 0: no limit is known */
-    uint64_t tag;            /* of the job: ends with another tag are strangers */
-    uint64_t lost_limit_ns;  /* 0: QUOIT_NET_LOST_LIMIT_NS */
-    uint64_t start_limit_ns; /* for the others to connect too; less than lost_limit_ns: that */
+    uint32_t pe_endpoint;       /* a PE endpoint: its number */
+    uint32_t pe_endpoint_count; /* a host's end: PE endpoints of lower numbers may send messages to it */
+    uint32_t segment_bytes;     /* that a packet of TCP carries at most, as on_narrowed has it; 0: no limit is known */
+    uint64_t tag;               /* of the job: ends with another tag are unauthenticated peers */
+    uint64_t lost_limit_ns;     /* 0: QUOIT_NET_LOST_LIMIT_NS */
+    uint64_t start_limit_ns;    /* for the others to connect too; less than lost_limit_ns: that */
     /* What others may put to and get from; it stays mapped until the end is closed. A network that does not register it
      * is passed over, but never for the loopback device. NULL: nothing. */
     void *memory;

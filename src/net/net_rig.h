@@ -47,7 +47,7 @@ struct rig {
     uint64_t late_ns;       /* so long the last host makes no progress when all have connected */
     uint32_t host_count;
     uint32_t host; /* of this process */
-    uint32_t guest_count;
+    uint32_t pe_endpoint_count;
     bool has_two_tags; /* of jobs: even hosts do not know odd ones */
     bool stays;        /* hosts do not leave at the end: they must have died, or be lost */
     bool rushes;       /* hosts run as soon as they have connected themselves */
@@ -64,7 +64,7 @@ struct rig {
     uint64_t message_count;
     uint32_t lost_mask;   /* hosts */
     uint32_t silent_mask; /* hosts that are */
-    uint32_t guest_lost_count;
+    uint32_t pe_endpoint_lost_count;
     enum quoit_status lost_status;
     uint64_t lost_ns;
     void (*on_message)(struct rig *rig, uint32_t host, const void *payload, uint32_t bytes);
@@ -127,7 +127,7 @@ static inline void rig_lost(void *arg, uint32_t host, enum quoit_status status)
 {
     struct rig *rig = arg;
     if (host >= rig->host_count) {
-        rig->guest_lost_count++;
+        rig->pe_endpoint_lost_count++;
         return;
     }
     must((rig->lost_mask >> host & 1) == 0);
@@ -219,7 +219,7 @@ static inline void rig_open(struct rig *rig)
                                             .device = rig->device,
                                             .host = rig->host,
                                             .host_count = rig->host_count,
-                                            .guest_count = rig->guest_count,
+                                            .pe_endpoint_count = rig->pe_endpoint_count,
                                             .tag = RIG_TAG + (rig->has_two_tags ? rig->host % 2 : 0),
                                             .lost_limit_ns = rig->lost_limit_ns,
                                             .memory = rig->memory,

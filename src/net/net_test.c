@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: every network driver keeps the contract of net.h. Method: for each driver that is found, hosts are processes of
- * this machine over its loopback device (net_rig.h); every byte is checked, hosts are killed and frozen, and strangers
- * write to their ports. A driver whose library is missing is skipped. */
+ * this machine over its loopback device (net_rig.h); every byte is checked, hosts are killed and frozen, and
+ * unauthenticated peers write to their ports. A driver whose library is missing is skipped. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -500,7 +500,7 @@ static void test_sleep(void **state)
 }
 
 /* An end of another job at the address of host 1: nothing that it says is believed. */
-static void run_stranger(struct rig *rig)
+static void run_unauthenticated(struct rig *rig)
 {
     rig_barrier(rig);
     if (rig->host == 1)
@@ -510,14 +510,14 @@ static void run_stranger(struct rig *rig)
     rig_barrier(rig);
 }
 
-static void test_stranger(void **state)
+static void test_unauthenticated(void **state)
 {
     (void)state;
     struct rig rig = make_rig(2);
     rig.lost_limit_ns = LOST_LIMIT_NS;
     rig.stays = true;
     rig.has_two_tags = true;
-    assert_int_equal(rig_run(&rig, run_stranger), 0);
+    assert_int_equal(rig_run(&rig, run_unauthenticated), 0);
 }
 
 /* The TCP ports on which a process listens. */
@@ -603,8 +603,8 @@ static void test_garbage(void **state)
     assert_int_equal(rig_run(&rig, run_garbage), 0);
 }
 
-/* Keys that libfabric leaves to its driver, as over TCP, are not known to a stranger: two hosts that do the same have
- * different ones. */
+/* Keys that libfabric leaves to its driver, as over TCP, are not known to an unauthenticated peer: two hosts that do
+ * the same have different ones. */
 static void run_keys(struct rig *rig)
 {
     uint64_t keys[2];
@@ -708,12 +708,23 @@ int main(void)
 {
     static const char *const drivers[] = {"tcp", "ofi", "ucx", "shuffle"};
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_signals),  cmocka_unit_test(test_missing),      cmocka_unit_test(test_bad_names),
-        cmocka_unit_test(test_sizes),    cmocka_unit_test(test_batches),      cmocka_unit_test(test_messages),
-        cmocka_unit_test(test_loopback), cmocka_unit_test(test_many),         cmocka_unit_test(test_put_then_message),
-        cmocka_unit_test(test_killed),   cmocka_unit_test(test_killed_early), cmocka_unit_test(test_frozen),
-        cmocka_unit_test(test_stopped),  cmocka_unit_test(test_sleep),        cmocka_unit_test(test_garbage),
-        cmocka_unit_test(test_stranger), cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_signals),
+        cmocka_unit_test(test_missing),
+        cmocka_unit_test(test_bad_names),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_loopback),
+        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_put_then_message),
+        cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_killed_early),
+        cmocka_unit_test(test_frozen),
+        cmocka_unit_test(test_stopped),
+        cmocka_unit_test(test_sleep),
+        cmocka_unit_test(test_garbage),
+        cmocka_unit_test(test_unauthenticated),
+        cmocka_unit_test(test_keys),
     };
     int failed_count = 0;
     cmocka_set_test_filter(getenv("QUOIT_TEST_ONLY")); /* NULL: all */

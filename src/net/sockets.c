@@ -20,8 +20,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define STRANGERS_MAX 8u          /* that have connected and not shown a token yet */
-#define STRANGER_NS   1000000000u /* after it they make room for others; one that is stopped meanwhile comes late */
+#define UNAUTHENTICATED_MAX 8u /* that have connected and not shown a token yet */
+#define UNAUTHENTICATED_NS                                                                                             \
+    1000000000u /* after it they make room for others; one that is stopped meanwhile comes late */
 #define UNSENT_BYTES                                                                                                   \
     (64 << 10)            /* that the kernel keeps: of more its pages leave the cache before they are received         \
                            */
@@ -53,7 +54,7 @@ struct connection {
     char *held;                  /* [HELD_BYTES] */
 };
 
-struct stranger {
+struct unauthenticated {
     int fd;
     uint32_t come_bytes;
     uint64_t until_ns;
@@ -68,8 +69,8 @@ struct quoit_sockets {
     int events;   /* epoll, of the open connections */
     uint32_t invited_count;
     uint32_t joining_count;
-    struct stranger strangers[STRANGERS_MAX];
-    uint32_t stranger_count;
+    struct unauthenticated unauthenticated[UNAUTHENTICATED_MAX];
+    uint32_t unauthenticated_count;
     uint64_t next_meet_ns;     /* 0: now */
     struct connection **peers; /* [count]; NULL: never asked for */
     struct connection **open;
@@ -115,9 +116,9 @@ static struct connection *connection_of(struct quoit_sockets *sockets, uint32_t 
 
 static void close_listener(struct quoit_sockets *sockets)
 {
-    for (uint32_t i = 0; i < sockets->stranger_count; i++)
-        close(sockets->strangers[i].fd);
-    sockets->stranger_count = 0;
+    for (uint32_t i = 0; i < sockets->unauthenticated_count; i++)
+        close(sockets->unauthenticated[i].fd);
+    sockets->unauthenticated_count = 0;
     if (sockets->listener >= 0)
         close(sockets->listener);
     sockets->listener = -1;
@@ -227,12 +228,12 @@ static enum quoit_status listen_there(struct quoit_sockets *sockets)
 {
     if (!quoit_address_read(&sockets->config.place.address, sockets->scope, &sockets->listens_at))
         return QUOIT_SYSTEM;
-    sockets->listener = quoit_ports_listen(&sockets->listens_at, sockets->config.ports, STRANGERS_MAX);
+    sockets->listener = quoit_ports_listen(&sockets->listens_at, sockets->config.ports, UNAUTHENTICATED_MAX);
     return sockets->listener >= 0 ? QUOIT_OK : QUOIT_SYSTEM;
 }
 
 enum quoit_status quoit_sockets_invite(struct quoit_sockets *sockets, uint32_t peer,
-                                       struct quoit_invitation *invitation_out)
+                                       struct quoit_connection_request *connection_request_out)
 {
     struct connection *own = connection_of(sockets, peer);
     if (!own)
@@ -242,9 +243,9 @@ enum quoit_status quoit_sockets_invite(struct quoit_sockets *sockets, uint32_t p
         return QUOIT_SYSTEM;
     if (getrandom(own->token, sizeof own->token, 0) != (ssize_t)sizeof own->token)
         return QUOIT_SYSTEM;
-    *invitation_out =
-        (struct quoit_invitation){.from = sockets->config.self, .address = quoit_address_tell(&sockets->listens_at)};
-    memcpy(invitation_out->token, own->token, sizeof own->token);
+    *connection_request_out = (struct quoit_connection_request){.from = sockets->config.self,
+                                                                .address = quoit_address_tell(&sockets->listens_at)};
+    memcpy(connection_request_out->token, own->token, sizeof own->token);
     set_state(sockets, own, QUOIT_SOCKET_INVITED);
     return QUOIT_OK;
 }
@@ -259,65 +260,69 @@ static struct connection *find_invited(struct quoit_sockets *sockets, const uint
     return NULL;
 }
 
-/* Returns whether the stranger is one no more, as one is that is too late. */
-static bool meet(struct quoit_sockets *sockets, struct stranger *stranger, bool is_too_late)
+/* Returns whether the unauthenticated peer is one no more, as one is that is too late. */
+static bool meet(struct quoit_sockets *sockets, struct unauthenticated *unauthenticated, bool is_too_late)
 {
-    ssize_t come = recv(stranger->fd, stranger->token + stranger->come_bytes,
-                        sizeof stranger->token - stranger->come_bytes, MSG_DONTWAIT);
+    ssize_t come = recv(unauthenticated->fd, unauthenticated->token + unauthenticated->come_bytes,
+                        sizeof unauthenticated->token - unauthenticated->come_bytes, MSG_DONTWAIT);
     bool waits = come < 0 && (errno == EAGAIN || errno == EINTR);
     if (come > 0)
-        stranger->come_bytes += (uint32_t)come;
-    if ((come > 0 || waits) && stranger->come_bytes < sizeof stranger->token && !is_too_late)
+        unauthenticated->come_bytes += (uint32_t)come;
+    if ((come > 0 || waits) && unauthenticated->come_bytes < sizeof unauthenticated->token && !is_too_late)
         return false;
-    struct connection *own =
-        stranger->come_bytes == sizeof stranger->token ? find_invited(sockets, stranger->token) : NULL;
+    struct connection *own = unauthenticated->come_bytes == sizeof unauthenticated->token
+                                 ? find_invited(sockets, unauthenticated->token)
+                                 : NULL;
     if (own) {
-        send_at_once(stranger->fd);
-        be_open(sockets, own, stranger->fd);
+        send_at_once(unauthenticated->fd);
+        be_open(sockets, own, unauthenticated->fd);
     } else {
-        close(stranger->fd);
+        close(unauthenticated->fd);
     }
     return true;
 }
 
-static void meet_strangers(struct quoit_sockets *sockets)
+static void meet_unauthenticated(struct quoit_sockets *sockets)
 {
     uint64_t now_ns = quoit_clock_now_ns();
     if (now_ns < sockets->next_meet_ns)
         return;
     sockets->next_meet_ns = now_ns + MEET_NS;
-    while (sockets->stranger_count < STRANGERS_MAX) {
+    while (sockets->unauthenticated_count < UNAUTHENTICATED_MAX) {
         int fd = accept4(sockets->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0)
             break;
-        sockets->strangers[sockets->stranger_count++] = (struct stranger){.fd = fd, .until_ns = now_ns + STRANGER_NS};
+        sockets->unauthenticated[sockets->unauthenticated_count++] =
+            (struct unauthenticated){.fd = fd, .until_ns = now_ns + UNAUTHENTICATED_NS};
     }
-    bool is_full = sockets->stranger_count == STRANGERS_MAX;
-    for (uint32_t i = 0; i < sockets->stranger_count;) {
-        struct stranger stranger = sockets->strangers[i];
-        sockets->strangers[i] = sockets->strangers[--sockets->stranger_count]; /* the last may close the listener */
-        if (meet(sockets, &stranger, is_full && now_ns >= stranger.until_ns))
+    bool is_full = sockets->unauthenticated_count == UNAUTHENTICATED_MAX;
+    for (uint32_t i = 0; i < sockets->unauthenticated_count;) {
+        struct unauthenticated unauthenticated = sockets->unauthenticated[i];
+        sockets->unauthenticated[i] =
+            sockets->unauthenticated[--sockets->unauthenticated_count]; /* the last may close the listener */
+        if (meet(sockets, &unauthenticated, is_full && now_ns >= unauthenticated.until_ns))
             continue;
-        sockets->strangers[sockets->stranger_count++] = sockets->strangers[i];
-        sockets->strangers[i++] = stranger;
+        sockets->unauthenticated[sockets->unauthenticated_count++] = sockets->unauthenticated[i];
+        sockets->unauthenticated[i++] = unauthenticated;
     }
 }
 
 /* Joining */
 
-enum quoit_status quoit_sockets_join(struct quoit_sockets *sockets, const struct quoit_invitation *invitation)
+enum quoit_status quoit_sockets_join(struct quoit_sockets *sockets,
+                                     const struct quoit_connection_request *connection_request)
 {
     struct sockaddr_storage address;
-    if (invitation->from >= sockets->config.count || invitation->from == sockets->config.self ||
-        !quoit_address_read(&invitation->address, sockets->scope, &address))
+    if (connection_request->from >= sockets->config.count || connection_request->from == sockets->config.self ||
+        !quoit_address_read(&connection_request->address, sockets->scope, &address))
         return QUOIT_INVALID;
-    struct connection *own = connection_of(sockets, invitation->from);
+    struct connection *own = connection_of(sockets, connection_request->from);
     if (!own)
         return QUOIT_NO_MEMORY;
-    bool is_own_better = own->state == QUOIT_SOCKET_INVITED && sockets->config.self < invitation->from;
+    bool is_own_better = own->state == QUOIT_SOCKET_INVITED && sockets->config.self < connection_request->from;
     if (is_own_better || own->state > QUOIT_SOCKET_INVITED)
         return QUOIT_OK;
-    memcpy(own->token, invitation->token, sizeof own->token);
+    memcpy(own->token, connection_request->token, sizeof own->token);
     set_state(sockets, own, QUOIT_SOCKET_JOINING);
     own->fd = new_socket(address.ss_family);
     const struct sockaddr *there = (const struct sockaddr *)&address;
@@ -457,7 +462,7 @@ uint32_t quoit_sockets_look(struct quoit_sockets *sockets)
 {
     uint32_t count = 0;
     if (sockets->invited_count > 0)
-        meet_strangers(sockets);
+        meet_unauthenticated(sockets);
     if (sockets->joining_count > 0)
         finish_joining(sockets);
     if (sockets->open_count <= PROBE_MAX) {

@@ -5,13 +5,13 @@
  * behind it. Both ends of a connection send. No thread and no other process takes part: what has come is received when
  * the receiver looks, so a message is for one that waits for it.
  *
- * Connecting: one end invites: it listens, and the caller carries the invitation to the other one, which joins. If both
- * invite, the invitation of the lower number is taken. An invitation that is not taken costs nothing but a port.
- * Order: messages of a connection are received in the order in which they were sent.
- * Loss: a connection that breaks is LOST for good, and nobody knows what of the last messages was received. The end of
- * the other process breaks it too, after all that it had sent. Who is alive is for others to watch.
- * Trust: who connects and does not show the token of an invitation within a second is dropped. A message for an offset
- * beyond the memory breaks its connection.
+ * Connecting: one end invites: it listens, and the caller carries the connection request to the other one, which joins.
+ * If both invite, the connection request of the lower number is taken. A connection request that is not taken costs
+ * nothing but a port. Order: messages of a connection are received in the order in which they were sent. Loss: a
+ * connection that breaks is LOST for good, and nobody knows what of the last messages was received. The end of the
+ * other process breaks it too, after all that it had sent. Who is alive is for others to watch. Trust: who connects and
+ * does not show the token of a connection request within a second is dropped. A message for an offset beyond the memory
+ * breaks its connection.
  *
  * Threads: one at a time.
  */
@@ -44,7 +44,7 @@ struct quoit_sockets_config {
 };
 
 /* What the other process needs to connect; opaque to the caller. */
-struct quoit_invitation {
+struct quoit_connection_request {
     uint32_t from;
     struct quoit_wire_address address;
     uint8_t token[QUOIT_SOCKETS_TOKEN_BYTES];
@@ -73,12 +73,12 @@ QUOIT_MUST_USE enum quoit_status quoit_sockets_open(const struct quoit_sockets_c
 /* NULL is allowed. What was sent is delivered all the same. */
 void quoit_sockets_close(struct quoit_sockets *sockets);
 
-/* An invitation for `peer`. SYSTEM: no port or descriptor is left. */
+/* A connection request for `peer`. SYSTEM: no port or descriptor is left. */
 QUOIT_MUST_USE enum quoit_status quoit_sockets_invite(struct quoit_sockets *sockets, uint32_t peer,
-                                                      struct quoit_invitation *invitation_out);
-/* Begins to connect. INVALID: these bytes are no invitation to this process. SYSTEM: it cannot connect. */
+                                                      struct quoit_connection_request *connection_request_out);
+/* Begins to connect. INVALID: these bytes are no connection request to this process. SYSTEM: it cannot connect. */
 QUOIT_MUST_USE enum quoit_status quoit_sockets_join(struct quoit_sockets *sockets,
-                                                    const struct quoit_invitation *invitation);
+                                                    const struct quoit_connection_request *connection_request);
 enum quoit_socket_state quoit_sockets_state(const struct quoit_sockets *sockets, uint32_t peer);
 /* Whether something may come. */
 bool quoit_sockets_has_any(const struct quoit_sockets *sockets);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: the promises of sockets.h. Method: two processes' ends in this one, over the loopback device; random messages of
- * both, whose payload and flags a model repeats; strangers, and bytes that no end would send, by sockets of the test.
+ * both, whose payload and flags a model repeats; unauthenticated peers, and bytes that no end would send, by sockets of
+ * the test.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -103,24 +104,24 @@ static void await_state(uint32_t number, uint32_t peer, enum quoit_socket_state 
     }
 }
 
-static struct quoit_invitation invite(uint32_t number, uint32_t peer)
+static struct quoit_connection_request invite(uint32_t number, uint32_t peer)
 {
-    struct quoit_invitation invitation;
-    assert_int_equal(quoit_sockets_invite(ends[number].sockets, peer, &invitation), QUOIT_OK);
-    return invitation;
+    struct quoit_connection_request connection_request;
+    assert_int_equal(quoit_sockets_invite(ends[number].sockets, peer, &connection_request), QUOIT_OK);
+    return connection_request;
 }
 
-static void join_by(const struct quoit_invitation *invitation, uint32_t joining)
+static void join_by(const struct quoit_connection_request *connection_request, uint32_t joining)
 {
-    assert_int_equal(quoit_sockets_join(ends[joining].sockets, invitation), QUOIT_OK);
-    await_state(joining, invitation->from, QUOIT_SOCKET_OPEN);
-    await_state(invitation->from, joining, QUOIT_SOCKET_OPEN);
+    assert_int_equal(quoit_sockets_join(ends[joining].sockets, connection_request), QUOIT_OK);
+    await_state(joining, connection_request->from, QUOIT_SOCKET_OPEN);
+    await_state(connection_request->from, joining, QUOIT_SOCKET_OPEN);
 }
 
 static void join_two(uint32_t inviting, uint32_t joining)
 {
-    const struct quoit_invitation invitation = invite(inviting, joining);
-    join_by(&invitation, joining);
+    const struct quoit_connection_request connection_request = invite(inviting, joining);
+    join_by(&connection_request, joining);
 }
 
 static enum quoit_status send_one(uint32_t number, uint32_t peer, struct quoit_socket_message *message)
@@ -254,10 +255,10 @@ static void test_all_connections_are_looked_at(void **state)
         }
 }
 
-static void test_of_two_invitations_the_lower_is_taken(void **state)
+static void test_of_two_connection_requests_the_lower_is_taken(void **state)
 {
     (void)state;
-    const struct quoit_invitation of_low = invite(LOW, HIGH), of_high = invite(HIGH, LOW);
+    const struct quoit_connection_request of_low = invite(LOW, HIGH), of_high = invite(HIGH, LOW);
     assert_int_equal(quoit_sockets_join(ends[LOW].sockets, &of_high), QUOIT_OK);
     assert_int_equal(state_of(LOW, HIGH), QUOIT_SOCKET_INVITED);
     assert_int_equal(quoit_sockets_join(ends[HIGH].sockets, &of_low), QUOIT_OK);
@@ -273,35 +274,35 @@ static void test_of_two_invitations_the_lower_is_taken(void **state)
     }
 }
 
-/* Connects to where the invitation says, as a stranger may. */
-static int knock(const struct quoit_invitation *invitation)
+/* Connects to where the connection request says, as an unauthenticated peer may. */
+static int knock(const struct quoit_connection_request *connection_request)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = invitation->address.port};
-    memcpy(&address.sin_addr, invitation->address.bytes, sizeof address.sin_addr);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = connection_request->address.port};
+    memcpy(&address.sin_addr, connection_request->address.bytes, sizeof address.sin_addr);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_true(fd >= 0);
     assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof address), 0);
     return fd;
 }
 
-static void test_strangers_are_dropped(void **state)
+static void test_unauthenticated_are_dropped(void **state)
 {
-    enum { STRANGERS = 12 };
-    int fds[STRANGERS];
+    enum { UNAUTHENTICATED = 12 };
+    int fds[UNAUTHENTICATED];
     char byte;
     (void)state;
-    const struct quoit_invitation invitation = invite(LOW, HIGH);
+    const struct quoit_connection_request connection_request = invite(LOW, HIGH);
     uint8_t token[QUOIT_SOCKETS_TOKEN_BYTES];
-    memcpy(token, invitation.token, sizeof token);
+    memcpy(token, connection_request.token, sizeof token);
     token[sizeof token - 1] ^= 1;
-    for (uint32_t i = 0; i < STRANGERS; i++) {
-        fds[i] = knock(&invitation);
+    for (uint32_t i = 0; i < UNAUTHENTICATED; i++) {
+        fds[i] = knock(&connection_request);
         if (i % 3 != 0) /* some say nothing, some half, some what is nearly right */
             assert_true(send(fds[i], token, i % 3 == 1 ? sizeof token : sizeof token / 2, MSG_NOSIGNAL) > 0);
         look(LOW);
     }
-    join_by(&invitation, HIGH);
-    for (uint32_t i = 0; i < STRANGERS; i++) {
+    join_by(&connection_request, HIGH);
+    for (uint32_t i = 0; i < UNAUTHENTICATED; i++) {
         assert_int_not_equal(recv(fds[i], &byte, 1, 0), 1); /* closed */
         close(fds[i]);
     }
@@ -312,35 +313,36 @@ static void test_a_token_that_comes_late(void **state)
 {
     uint64_t until_ns = quoit_clock_now_ns() + 2500000000u;
     (void)state;
-    const struct quoit_invitation invitation = invite(LOW, HIGH);
-    int fd = knock(&invitation);
+    const struct quoit_connection_request connection_request = invite(LOW, HIGH);
+    int fd = knock(&connection_request);
     while (quoit_clock_now_ns() < until_ns) {
         look(LOW);
         quoit_clock_sleep_ns(1000000);
     }
-    assert_int_equal(send(fd, invitation.token, sizeof invitation.token, MSG_NOSIGNAL), sizeof invitation.token);
+    assert_int_equal(send(fd, connection_request.token, sizeof connection_request.token, MSG_NOSIGNAL),
+                     sizeof connection_request.token);
     await_state(LOW, HIGH, QUOIT_SOCKET_OPEN);
     close(fd);
     await_state(LOW, HIGH, QUOIT_SOCKET_LOST);
 }
 
-static void test_an_invitation_that_leads_nowhere(void **state)
+static void test_a_connection_request_that_leads_nowhere(void **state)
 {
-    struct quoit_invitation invitation = invite(LOW, HIGH);
+    struct quoit_connection_request connection_request = invite(LOW, HIGH);
     struct quoit_socket_message message = {.flag = 0, .value = 1};
     (void)state;
-    struct quoit_invitation wrong = invitation;
+    struct quoit_connection_request wrong = connection_request;
     wrong.from = COUNT;
     assert_int_equal(quoit_sockets_join(ends[HIGH].sockets, &wrong), QUOIT_INVALID);
     wrong.from = HIGH;
     assert_int_equal(quoit_sockets_join(ends[HIGH].sockets, &wrong), QUOIT_INVALID);
-    wrong = invitation;
+    wrong = connection_request;
     wrong.address.family = 77;
     assert_int_equal(quoit_sockets_join(ends[HIGH].sockets, &wrong), QUOIT_INVALID);
     assert_int_equal(state_of(HIGH, LOW), QUOIT_SOCKET_NONE);
     quoit_sockets_close(ends[LOW].sockets); /* and nobody listens there any more */
     ends[LOW].sockets = NULL;
-    enum quoit_status status = quoit_sockets_join(ends[HIGH].sockets, &invitation);
+    enum quoit_status status = quoit_sockets_join(ends[HIGH].sockets, &connection_request);
     assert_true(status == QUOIT_OK || status == QUOIT_SYSTEM);
     uint64_t until_ns = quoit_clock_now_ns() + DEADLINE_NS;
     while (state_of(HIGH, LOW) != QUOIT_SOCKET_LOST) {
@@ -368,9 +370,10 @@ static void test_what_no_end_would_send(void **state)
             words[word] = quoit_prng_next(&prng);
         if (!is_random)
             memcpy(words, &wrong[i], sizeof wrong[i]);
-        const struct quoit_invitation invitation = invite(LOW, HIGH);
-        int fd = knock(&invitation);
-        assert_int_equal(send(fd, invitation.token, sizeof invitation.token, MSG_NOSIGNAL), sizeof invitation.token);
+        const struct quoit_connection_request connection_request = invite(LOW, HIGH);
+        int fd = knock(&connection_request);
+        assert_int_equal(send(fd, connection_request.token, sizeof connection_request.token, MSG_NOSIGNAL),
+                         sizeof connection_request.token);
         assert_int_equal(send(fd, words, sizeof words, MSG_NOSIGNAL), sizeof words);
         uint64_t until_ns = quoit_clock_now_ns() + DEADLINE_NS;
         while (state_of(LOW, HIGH) != QUOIT_SOCKET_LOST) {
@@ -467,10 +470,10 @@ int main(void)
     const struct CMUnitTest tests[] = {ON_TWO(test_messages_arrive_in_order),
                                        ON_TWO(test_a_flag_follows_its_payload),
                                        ON_TWO(test_all_connections_are_looked_at),
-                                       ON_TWO(test_of_two_invitations_the_lower_is_taken),
-                                       ON_TWO(test_strangers_are_dropped),
+                                       ON_TWO(test_of_two_connection_requests_the_lower_is_taken),
+                                       ON_TWO(test_unauthenticated_are_dropped),
                                        ON_TWO(test_a_token_that_comes_late),
-                                       ON_TWO(test_an_invitation_that_leads_nowhere),
+                                       ON_TWO(test_a_connection_request_that_leads_nowhere),
                                        ON_TWO(test_what_no_end_would_send),
                                        ON_TWO(test_a_long_message_waits_for_the_other_end),
                                        ON_TWO(test_an_end_that_goes),

@@ -7,15 +7,15 @@
 
 #include "net/driver.h"
 
-/* ASK: the receiver, which does not watch the sender, is to say something. LOST: the sender has lost a host. GUEST: the
- * sender is one; nothing of it follows before the answer. */
+/* ASK: the receiver, which does not watch the sender, is to say something. LOST: the sender has lost a host. PE
+ * ENDPOINT: the sender is one; nothing of it follows before the answer. */
 enum message_kind {
     MESSAGE_PAYLOAD = 1,
     MESSAGE_HEARTBEAT,
     MESSAGE_LEAVING,
     MESSAGE_ASK,
     MESSAGE_LOST,
-    MESSAGE_GUEST, /* who has come */
+    MESSAGE_PE_ENDPOINT, /* who has come */
     MESSAGE_KIND_COUNT
 };
 
@@ -25,7 +25,7 @@ struct loss {
     uint32_t status; /* as on_lost receives it */
 };
 
-/* The payload of GUEST. */
+/* The payload of PE_ENDPOINT. */
 struct arrival {
     uint64_t opened_ns; /* on its host's clock: of PE endpoints with one number the last one counts */
     struct quoit_net_address address;
@@ -33,9 +33,9 @@ struct arrival {
 
 /* Before the payload of every message. */
 struct message_header {
-    uint64_t tag;      /* of the job; of a guest's messages after GUEST, and when it was opened */
+    uint64_t tag;      /* of the job; of a PE endpoint's messages after PE_ENDPOINT, and when it was opened */
     uint32_t sequence; /* 1, 2, 3, ... from one host to another: each message arrives, once */
-    uint16_t host;     /* the sender; guests follow the hosts */
+    uint16_t host;     /* the sender; PE endpoints follow the hosts */
     uint8_t kind;      /* enum message_kind */
     uint8_t version;   /* of the driver contract */
 };
@@ -62,7 +62,7 @@ struct host {
     bool is_asked;     /* it has sent ASK and got no answer yet */
     bool is_met;       /* something went to it or came from it: it knows this end */
     bool is_farewell_sent;
-    bool is_greeted; /* a guest has sent it GUEST */
+    bool is_greeted; /* a PE endpoint has sent it PE_ENDPOINT */
     bool is_broken;  /* the driver said so, and on_lost has not been called */
     uint32_t sent_sequence;
     uint32_t heard_sequence;
@@ -74,7 +74,7 @@ struct host {
     uint64_t outstanding_count;
     uint64_t outstanding_bytes;
     bool has_gone;      /* something was done with GONE since the last flush */
-    uint64_t opened_ns; /* of the last guest that was taken */
+    uint64_t opened_ns; /* of the last PE endpoint that was taken */
 };
 
 struct quoit_net_region {
@@ -107,29 +107,30 @@ struct quoit_net {
     uint64_t now_ns;                   /* of the last progress */
     uint64_t moved_ns;                 /* of the last progress that did something, or a connection */
     uint64_t next_watch_ns;            /* when heartbeats are looked after */
-    uint64_t dropped_count;            /* messages of strangers */
+    uint64_t dropped_count;            /* messages of unauthenticated peers */
     char why[QUOIT_NET_PROBLEM_BYTES]; /* quoit_net_why() */
     bool has_broken;                   /* a host is_broken */
     bool is_inside;                    /* progress runs: callbacks must not call it */
     bool is_leaving;                   /* quoit_net_leave(): a connection that ends is a farewell */
 };
 
-/* Hosts, and guests behind them. */
+/* Hosts, and PE endpoints behind them. */
 static inline uint32_t end_count(const struct quoit_net *net)
 {
-    return net->config.host_count + net->config.guest_count;
+    return net->config.host_count + net->config.pe_endpoint_count;
 }
 
 /* As others know this end. */
 static inline uint32_t own_number(const struct quoit_net *net)
 {
-    return net->config.is_guest ? net->config.host_count + net->config.guest : net->config.host;
+    return net->config.is_pe_endpoint ? net->config.host_count + net->config.pe_endpoint : net->config.host;
 }
 
 /* Of the messages of an end. */
 static inline uint64_t tag_of(const struct quoit_net *net, const struct message_header *header, uint64_t opened_ns)
 {
-    return net->config.tag + (header->host >= net->config.host_count && header->kind != MESSAGE_GUEST ? opened_ns : 0);
+    return net->config.tag +
+           (header->host >= net->config.host_count && header->kind != MESSAGE_PE_ENDPOINT ? opened_ns : 0);
 }
 
 /* The driver has found the connection of the host broken: the next progress loses it. */
@@ -157,7 +158,7 @@ void quoit_net_expect(struct quoit_net *net, struct host *host);
 void quoit_net_note_silence(struct quoit_net *net, uint32_t host_index, enum quoit_net_silence silence);
 /* Before the driver forgets the host: keeps what it knows of why it is not reached, for quoit_net_why(). */
 void quoit_net_note_why(struct quoit_net *net, uint32_t host_index);
-/* A host is lost, or a guest has gone, unless it was so before or has left. */
+/* A host is lost, or a PE endpoint has gone, unless it was so before or has left. */
 void quoit_net_lose(struct quoit_net *net, uint32_t host_index, enum quoit_status status);
 /* Of progress, after the driver's: what is due. before_ns: of the progress before. */
 void quoit_net_look_after(struct quoit_net *net, uint64_t before_ns);

@@ -3,9 +3,9 @@
  * once, and a host whose messages are lost or come twice breaks; a host that breaks while another one is lost is lost
  * too; one that has not spoken yet has the time of a start; an end that was held up accuses nobody for that, and one
  * that is held up again and again still finds a dead host. Of several networks the best one that opens and registers
- * the memory is taken, but never the loopback device in place of one that failed. A guest asks for nothing before a
- * host that must know it does, and one that comes again takes the place of the first. Method: ends on a driver of this
- * file, which keeps what is sent and reports what the test says. */
+ * the memory is taken, but never the loopback device in place of one that failed. A PE endpoint asks for nothing before
+ * a host that must know it does, and one that comes again takes the place of the first. Method: ends on a driver of
+ * this file, which keeps what is sent and reports what the test says. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -64,7 +64,7 @@ static struct {
     enum quoit_status open_statuses[NETWORK_COUNT], reg_statuses[NETWORK_COUNT];
     uint32_t loopback_mask;
     uint32_t live_count;
-    bool knows_guests;
+    bool knows_pe_endpoints;
 } networks;
 
 static uint32_t survey(const char *provider, const char *device, struct quoit_net_choice *choices_out,
@@ -93,8 +93,8 @@ static enum quoit_status fake_open(const struct quoit_net_driver_config *config,
     last_fake->end.limits = (struct quoit_net_limits){.message_bytes = MESSAGE_BYTES,
                                                       .alignment = 1,
                                                       .transfer_bytes = 1 << 20,
-                                                      .takes_guests = networks.knows_guests,
-                                                      .knows_guests = networks.knows_guests};
+                                                      .takes_pe_endpoints = networks.knows_pe_endpoints,
+                                                      .knows_pe_endpoints = networks.knows_pe_endpoints};
     *end_out = &last_fake->end;
     return QUOIT_OK;
 }
@@ -279,25 +279,25 @@ static void test_which_network_is_taken(void **state)
     memset(&networks, 0, sizeof networks);
 }
 
-#define GUEST  1u
-#define NUMBER (HOST_COUNT + GUEST) /* of the guest, for host 1 */
+#define PE_ENDPOINT 1u
+#define NUMBER      (HOST_COUNT + PE_ENDPOINT) /* of the PE endpoint, for host 1 */
 
-static void open_guest_of_host_1(struct side *guest)
+static void open_pe_endpoint_of_host_1(struct side *pe_endpoint)
 {
     const struct quoit_net_address address = {.bytes = 1};
     char problem[QUOIT_NET_PROBLEM_BYTES];
-    const struct quoit_net_config config = {.is_guest = true,
-                                            .guest = GUEST,
+    const struct quoit_net_config config = {.is_pe_endpoint = true,
+                                            .pe_endpoint = PE_ENDPOINT,
                                             .host_count = HOST_COUNT,
                                             .on_done = on_done,
                                             .on_message = on_message,
                                             .on_lost = on_lost,
-                                            .arg = guest};
-    *guest = (struct side){0};
-    assert_int_equal(quoit_net_open(&config, &guest->net, problem), QUOIT_OK);
-    guest->fake = last_fake;
-    guest->fake->end.address.bytes = 1;
-    assert_int_equal(quoit_net_connect(guest->net, 1, &address), QUOIT_OK);
+                                            .arg = pe_endpoint};
+    *pe_endpoint = (struct side){0};
+    assert_int_equal(quoit_net_open(&config, &pe_endpoint->net, problem), QUOIT_OK);
+    pe_endpoint->fake = last_fake;
+    pe_endpoint->fake->end.address.bytes = 1;
+    assert_int_equal(quoit_net_connect(pe_endpoint->net, 1, &address), QUOIT_OK);
 }
 
 static void open_host_1(struct side *host)
@@ -305,7 +305,7 @@ static void open_host_1(struct side *host)
     char problem[QUOIT_NET_PROBLEM_BYTES];
     const struct quoit_net_config config = {.host = 1,
                                             .host_count = HOST_COUNT,
-                                            .guest_count = GUEST + 1,
+                                            .pe_endpoint_count = PE_ENDPOINT + 1,
                                             .lost_limit_ns = LONG_NS,
                                             .on_done = on_done,
                                             .on_message = on_message,
@@ -316,7 +316,7 @@ static void open_host_1(struct side *host)
     host->fake = last_fake;
 }
 
-/* What host 1 has sent to the guest last. NULL: nothing. */
+/* What host 1 has sent to the PE endpoint last. NULL: nothing. */
 static const struct sent *answer_of(const struct side *host)
 {
     const struct sent *answer = NULL;
@@ -326,37 +326,37 @@ static const struct sent *answer_of(const struct side *host)
     return answer;
 }
 
-static void test_a_guest_asks_when_it_is_known(void **state)
+static void test_a_pe_endpoint_asks_when_it_is_known(void **state)
 {
-    struct side guest, host;
+    struct side pe_endpoint, host;
     struct quoit_net_window *window;
     const struct quoit_net_key key = {.memory_bytes = 64};
     uint64_t word = 0;
     (void)state;
-    networks.knows_guests = true;
-    open_guest_of_host_1(&guest);
+    networks.knows_pe_endpoints = true;
+    open_pe_endpoint_of_host_1(&pe_endpoint);
     open_host_1(&host);
-    assert_int_equal(quoit_net_attach(guest.net, 1, &key, &window), QUOIT_OK);
+    assert_int_equal(quoit_net_attach(pe_endpoint.net, 1, &key, &window), QUOIT_OK);
     for (uint32_t times = 0; times < 3; times++) {
-        assert_int_equal(quoit_net_get(guest.net, window, 0, &word, NULL, sizeof word, 0), QUOIT_FULL);
-        assert_int_equal(quoit_net_put(guest.net, window, 0, &word, NULL, sizeof word, 0), QUOIT_FULL);
-        quoit_net_progress(guest.net);
+        assert_int_equal(quoit_net_get(pe_endpoint.net, window, 0, &word, NULL, sizeof word, 0), QUOIT_FULL);
+        assert_int_equal(quoit_net_put(pe_endpoint.net, window, 0, &word, NULL, sizeof word, 0), QUOIT_FULL);
+        quoit_net_progress(pe_endpoint.net);
     }
-    assert_int_equal(guest.fake->transfer_count, 0);
-    assert_int_equal(guest.fake->sent_count, 1); /* who it is */
-    host.fake->coming = &guest.fake->sent[0];
+    assert_int_equal(pe_endpoint.fake->transfer_count, 0);
+    assert_int_equal(pe_endpoint.fake->sent_count, 1); /* who it is */
+    host.fake->coming = &pe_endpoint.fake->sent[0];
     quoit_net_progress(host.net);
     assert_non_null(answer_of(&host));
-    guest.fake->coming = answer_of(&host);
-    quoit_net_progress(guest.net);
-    assert_int_equal(quoit_net_get(guest.net, window, 0, &word, NULL, sizeof word, 0), QUOIT_FULL);
-    assert_int_equal(guest.fake->transfer_count, 1); /* the driver has none free */
-    quoit_net_close(guest.net);
+    pe_endpoint.fake->coming = answer_of(&host);
+    quoit_net_progress(pe_endpoint.net);
+    assert_int_equal(quoit_net_get(pe_endpoint.net, window, 0, &word, NULL, sizeof word, 0), QUOIT_FULL);
+    assert_int_equal(pe_endpoint.fake->transfer_count, 1); /* the driver has none free */
+    quoit_net_close(pe_endpoint.net);
     quoit_net_close(host.net);
-    networks.knows_guests = false;
+    networks.knows_pe_endpoints = false;
 }
 
-/* What the first guest has said comes behind the second, who it is and more: the host drops it. */
+/* What the first PE endpoint has said comes behind the second, who it is and more: the host drops it. */
 static void hear_again(struct side *host, struct side *first)
 {
     uint64_t word = 1;
@@ -375,22 +375,22 @@ static void hear_again(struct side *host, struct side *first)
     assert_int_equal(host->fake->connected_mask, 1u << NUMBER);
 }
 
-static void test_a_guest_that_comes_again(void **state)
+static void test_a_pe_endpoint_that_comes_again(void **state)
 {
-    struct side guests[2], host;
+    struct side pe_endpoints[2], host;
     uint64_t word = 0;
     (void)state;
-    networks.knows_guests = true;
+    networks.knows_pe_endpoints = true;
     open_host_1(&host);
     for (uint32_t i = 0; i < 2; i++) {
-        open_guest_of_host_1(&guests[i]);
-        assert_int_equal(quoit_net_send(guests[i].net, 1, &word, sizeof word), QUOIT_FULL);
-        host.fake->coming = &guests[i].fake->sent[0];
+        open_pe_endpoint_of_host_1(&pe_endpoints[i]);
+        assert_int_equal(quoit_net_send(pe_endpoints[i].net, 1, &word, sizeof word), QUOIT_FULL);
+        host.fake->coming = &pe_endpoints[i].fake->sent[0];
         quoit_net_progress(host.net);
         assert_int_equal(host.fake->connected_mask, 1u << NUMBER);
         assert_int_equal(host.lost_mask, i == 0 ? 0 : 1u << NUMBER);
     }
-    hear_again(&host, &guests[0]);
+    hear_again(&host, &pe_endpoints[0]);
     assert_int_equal(quoit_net_send(host.net, NUMBER, &word, sizeof word), QUOIT_OK);
     host.fake->break_mask = 1u << NUMBER;
     host.lost_mask = 0;
@@ -403,9 +403,9 @@ static void test_a_guest_that_comes_again(void **state)
     quoit_net_progress(host.net);
     assert_int_equal(host.lost_mask, 0);
     quoit_net_close(host.net);
-    quoit_net_close(guests[0].net);
-    quoit_net_close(guests[1].net);
-    networks.knows_guests = false;
+    quoit_net_close(pe_endpoints[0].net);
+    quoit_net_close(pe_endpoints[1].net);
+    networks.knows_pe_endpoints = false;
 }
 
 static void test_a_host_breaks_while_another_is_lost(void **state)
@@ -794,8 +794,8 @@ int main(void)
         cmocka_unit_test(test_a_message_that_is_missing),
         cmocka_unit_test(test_a_message_that_comes_twice),
         cmocka_unit_test(test_which_network_is_taken),
-        cmocka_unit_test(test_a_guest_asks_when_it_is_known),
-        cmocka_unit_test(test_a_guest_that_comes_again),
+        cmocka_unit_test(test_a_pe_endpoint_asks_when_it_is_known),
+        cmocka_unit_test(test_a_pe_endpoint_that_comes_again),
         cmocka_unit_test(test_a_host_breaks_while_another_is_lost),
         cmocka_unit_test_teardown(test_why_a_host_is_not_reached, forget_why),
         cmocka_unit_test(test_what_the_user_may_not_write),

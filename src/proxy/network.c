@@ -74,8 +74,8 @@ struct network {
     uint32_t part_bytes;                 /* payload of a frame, at most */
     struct open *open;                   /* [local PE][request], then those of messages between hosts */
     struct quoit_network_reach *reaches; /* [host] */
-    struct flow *flows;                  /* [host], then [guest]: ends of PEs elsewhere, from which frames come, too */
-    uint32_t guest_count;
+    struct flow *flows; /* [host], then [pe_endpoint]: ends of PEs elsewhere, from which frames come, too */
+    uint32_t pe_endpoint_count;
     uint32_t sender;      /* whose message is taken */
     uint16_t *busy_hosts; /* a list of busy_count */
     uint32_t busy_count;
@@ -516,8 +516,8 @@ static bool take_request(struct network *network, const struct quoit_frame *fram
     return true;
 }
 
-/* What PEs send by themselves: see engine/ring/guest.h. */
-static bool is_of_guest(const struct network *network, const struct quoit_frame *frame)
+/* What PEs send by themselves: see engine/ring/pe_endpoint.h. */
+static bool is_of_pe_endpoint(const struct network *network, const struct quoit_frame *frame)
 {
     static const uint32_t kinds =
         1u << QUOIT_FRAME_PUT | 1u << QUOIT_FRAME_PUT_SIGNAL | 1u << QUOIT_FRAME_AMO | 1u << QUOIT_FRAME_AMO_FETCH;
@@ -533,7 +533,7 @@ static bool take(struct network *network, const struct quoit_frame *frame, const
     if (quoit_frame_check(frame, class, &limits) != QUOIT_OK ||
         frame->source_host != quoit_contacts_host_of(&network->lane->layout->job, network->sender) ||
         frame->dest_host != network->lane->layout->host || frame->kind == QUOIT_FRAME_TOPOLOGY ||
-        (network->sender >= limits.host_count && !is_of_guest(network, frame)))
+        (network->sender >= limits.host_count && !is_of_pe_endpoint(network, frame)))
         return false;
     if (frame->kind == QUOIT_FRAME_ACK)
         return take_ack(network, network->sender, frame->flow_sequence);
@@ -702,7 +702,7 @@ static enum quoit_status open_and_join(struct network *network, const struct quo
                                          .ports = config->ports,
                                          .host = lane->layout->host,
                                          .host_count = lane->layout->job.host_count,
-                                         .guest_count = network->guest_count,
+                                         .pe_endpoint_count = network->pe_endpoint_count,
                                          .tag = config->tag,
                                          .lost_limit_ns = config->lost_limit_ns,
                                          .start_limit_ns = config->start_limit_ns,
@@ -731,7 +731,7 @@ static enum quoit_status open_and_join(struct network *network, const struct quo
         return QUOIT_UNSUPPORTED;
     }
     network->region = quoit_net_region(network->net);
-    return quoit_network_join(lane, network->net, network->guest_count > 0, retry, network->reaches);
+    return quoit_network_join(lane, network->net, network->pe_endpoint_count > 0, retry, network->reaches);
 }
 
 static enum quoit_status join(struct network *network, const struct quoit_lane_network *config)
@@ -762,10 +762,10 @@ static enum quoit_status open(struct quoit_lane *lane)
     quoit_assert(lane->index == lane->layout->link_lane_count);
     network->lane = lane;
     network->open = calloc(quoit_lane_cookie(local_count, QUOIT_MESSAGES_MAX), sizeof *network->open);
-    network->guest_count = quoit_contacts_guest_count(&lane->layout->job);
+    network->pe_endpoint_count = quoit_contacts_pe_endpoint_count(&lane->layout->job);
     network->reaches = calloc(host_count, sizeof *network->reaches);
-    network->flows = calloc(host_count + network->guest_count, sizeof *network->flows);
-    network->busy_hosts = calloc(host_count + network->guest_count, sizeof *network->busy_hosts);
+    network->flows = calloc(host_count + network->pe_endpoint_count, sizeof *network->flows);
+    network->busy_hosts = calloc(host_count + network->pe_endpoint_count, sizeof *network->busy_hosts);
     if (!network->open || !network->reaches || !network->flows || !network->busy_hosts ||
         quoit_network_transfers_open(&network->transfers, lane, quoit_lane_cookie(local_count, 0)) != QUOIT_OK)
         return QUOIT_NO_MEMORY;
@@ -781,7 +781,7 @@ static void close(struct quoit_lane *lane)
     if (network->net && quoit_net_leave(network->net, LEAVE_NS) != QUOIT_OK)
         quoit_log(QUOIT_LOG_DEBUG, "some hosts have ended without a farewell");
     quoit_net_close(network->net);
-    for (uint32_t i = 0; i < lane->layout->job.host_count + network->guest_count && network->flows; i++)
+    for (uint32_t i = 0; i < lane->layout->job.host_count + network->pe_endpoint_count && network->flows; i++)
         free(network->flows[i].out);
     quoit_network_transfers_close(&network->transfers);
     free(network->busy_hosts);
@@ -810,7 +810,7 @@ static bool is_quiescent(const struct quoit_lane *lane)
 static void check(const struct quoit_lane *lane)
 {
     const struct network *network = lane->state;
-    for (uint32_t i = 0; i < lane->layout->job.host_count + network->guest_count; i++) {
+    for (uint32_t i = 0; i < lane->layout->job.host_count + network->pe_endpoint_count; i++) {
         const struct flow *flow = &network->flows[i];
         quoit_assert(flow->out_head <= flow->out_tail);
         quoit_assert(flow->out_tail <= flow->out_bytes);

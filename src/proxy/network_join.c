@@ -195,8 +195,8 @@ static enum quoit_status meet_host(const struct quoit_lane *lane, struct quoit_n
     return status;
 }
 
-/* For PEs that put and get by themselves (engine/ring/guest.h), which start after the proxy is ready. */
-static void tell_contacts(struct quoit_lane *lane, const struct quoit_net *net, bool has_guests,
+/* For PEs that put and get by themselves (engine/ring/pe_endpoint.h), which start after the proxy is ready. */
+static void tell_contacts(struct quoit_lane *lane, const struct quoit_net *net, bool has_pe_endpoints,
                           const struct quoit_net_place *own_place, const struct contact *contacts)
 {
     const struct quoit_lane_network *config = lane->group->network;
@@ -211,7 +211,7 @@ static void tell_contacts(struct quoit_lane *lane, const struct quoit_net *net, 
     told->notice_ns = quoit_net_notice_ns(config->lost_limit_ns ? config->lost_limit_ns : QUOIT_NET_LOST_LIMIT_NS);
     told->opening_ns = limits->opening_ns;
     told->is_rdma = limits->is_rdma;
-    told->takes_guests = limits->takes_guests && has_guests;
+    told->takes_pe_endpoints = limits->takes_pe_endpoints && has_pe_endpoints;
     for (uint32_t host = 0; host < lane->layout->job.host_count; host++)
         told->hosts[host] = contacts[host].memory;
     told->is_told = true;
@@ -255,7 +255,7 @@ void quoit_network_retry_close(struct quoit_network_retry *retry)
     quoit_meeting_close(&retry->meeting);
 }
 
-enum quoit_status quoit_network_join(struct quoit_lane *lane, struct quoit_net *net, bool has_guests,
+enum quoit_status quoit_network_join(struct quoit_lane *lane, struct quoit_net *net, bool has_pe_endpoints,
                                      struct quoit_network_retry *retry, struct quoit_network_reach *reaches_out)
 {
     const struct quoit_layout *layout = lane->layout;
@@ -284,7 +284,7 @@ enum quoit_status quoit_network_join(struct quoit_lane *lane, struct quoit_net *
             status = meet_host(lane, net, host, &contacts[host], &reaches_out[host]);
     if (status == QUOIT_OK && !retry->is_due) {
         share_machine(lane, contacts);
-        tell_contacts(lane, net, has_guests, &own_place, contacts);
+        tell_contacts(lane, net, has_pe_endpoints, &own_place, contacts);
     }
     free(contacts);
     return status;

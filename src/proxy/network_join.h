@@ -26,11 +26,11 @@ struct quoit_network_retry {
     struct quoit_net_place own, host_0;    /* where they are called */
 };
 
-/* For the lane of an open network, which takes guests or does not. retry: {0} the first time; to be closed after the
- * last. reaches_out: [host], but not of this one. Sets how the lane and the PEs of this host wait, and leaves the
+/* For the lane of an open network, which takes PE endpoints or does not. retry: {0} the first time; to be closed after
+ * the last. reaches_out: [host], but not of this one. Sets how the lane and the PEs of this host wait, and leaves the
  * contacts to the PEs; says what is wrong. */
-QUOIT_MUST_USE enum quoit_status quoit_network_join(struct quoit_lane *lane, struct quoit_net *net, bool has_guests,
-                                                    struct quoit_network_retry *retry,
+QUOIT_MUST_USE enum quoit_status quoit_network_join(struct quoit_lane *lane, struct quoit_net *net,
+                                                    bool has_pe_endpoints, struct quoit_network_retry *retry,
                                                     struct quoit_network_reach *reaches_out);
 void quoit_network_retry_close(struct quoit_network_retry *retry);
 

@@ -42,9 +42,9 @@ struct quoit_net {
     bool has_left, is_closed;
     _Alignas(8) char coming[MESSAGE_BYTES]; /* for the next progress */
     uint32_t coming_bytes;                  /* 0: nothing */
-    uint32_t coming_from;                   /* 0: host 1, or the own one if that is_looped, else that host or guest */
-    bool is_looped;                         /* all is of the own host, not of host 1 */
-    uint32_t sent_to;                       /* the last message */
+    uint32_t coming_from; /* 0: host 1, or the own one if that is_looped, else that host or PE endpoint */
+    bool is_looped;       /* all is of the own host, not of host 1 */
+    uint32_t sent_to;     /* the last message */
 };
 struct quoit_net_region {
     struct quoit_net_key key;
@@ -85,11 +85,12 @@ enum quoit_status quoit_net_open(const struct quoit_net_config *config, struct q
     if (world_of_net->open_status != QUOIT_OK)
         return world_of_net->open_status;
     world_of_net->region.key.memory_bytes = config->memory_bytes - world_of_net->missing_bytes;
-    world_of_net->net = (struct quoit_net){
-        .config = *config,
-        .choice = {.driver = "rig", .provider = "one"},
-        .limits = {
-            .message_bytes = MESSAGE_BYTES, .alignment = 1, .transfer_bytes = UINT64_C(1) << 20, .takes_guests = true}};
+    world_of_net->net = (struct quoit_net){.config = *config,
+                                           .choice = {.driver = "rig", .provider = "one"},
+                                           .limits = {.message_bytes = MESSAGE_BYTES,
+                                                      .alignment = 1,
+                                                      .transfer_bytes = UINT64_C(1) << 20,
+                                                      .takes_pe_endpoints = true}};
     *net_out = &world_of_net->net;
     return QUOIT_OK;
 }
@@ -186,7 +187,7 @@ enum quoit_status quoit_net_get(struct quoit_net *net, const struct quoit_net_wi
 
 enum quoit_status quoit_net_send(struct quoit_net *net, uint32_t host, const void *payload, uint32_t bytes)
 {
-    assert_in_range(host, !net->is_looped, 1 + net->config.guest_count);
+    assert_in_range(host, !net->is_looped, 1 + net->config.pe_endpoint_count);
     assert_in_range(bytes, 1, MESSAGE_BYTES);
     net->sent_to = host;
     memcpy(net->sent, payload, bytes);

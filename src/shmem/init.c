@@ -101,12 +101,12 @@ static void share_variables(struct quoit_boot *boot)
 }
 
 /* --network-direct. */
-static enum quoit_guest_use guest_use_of(const struct quoit_options *options)
+static enum quoit_pe_endpoint_use pe_endpoint_use_of(const struct quoit_options *options)
 {
     const char *use = options->values[QUOIT_OPT_NETWORK_DIRECT].text;
     if (strcmp(use, "auto") == 0)
-        return QUOIT_GUEST_AUTO;
-    return strcmp(use, "yes") == 0 ? QUOIT_GUEST_YES : QUOIT_GUEST_NO;
+        return QUOIT_PE_ENDPOINT_AUTO;
+    return strcmp(use, "yes") == 0 ? QUOIT_PE_ENDPOINT_YES : QUOIT_PE_ENDPOINT_NO;
 }
 
 static void open_fabric(struct quoit_boot *boot, const struct quoit_options *options)
@@ -116,7 +116,7 @@ static void open_fabric(struct quoit_boot *boot, const struct quoit_options *opt
                                          .pe_self = boot->pe,
                                          .policy = ((const struct quoit_host_header *)boot->memory)->machine.policy,
                                          .paths = quoit_job.paths,
-                                         .guest_use = guest_use_of(options)};
+                                         .pe_endpoint_use = pe_endpoint_use_of(options)};
     for (int side = 0; side < QUOIT_SIDE_COUNT && boot->layout.job.host_count > 1; side++)
         config.ports[side] = (struct quoit_port_config){
             .driver = boot->driver,

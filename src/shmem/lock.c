@@ -87,14 +87,15 @@ QUOIT_API(void, set_lock, (long *address))
         /* Before the predecessor can learn of us, so that its grant finds the mark to clear. */
         atomic_fetch_or_explicit(lock.own, WAITING, memory_order_release);
         change_link(&lock, QUOIT_AMO_OR, quoit_job.pe + 1, before - 1);
-        const struct quoit_wish wish = {.offset = lock.link,
-                                        .address = quoit_job_file_address(address),
-                                        .wanted = HELD,
-                                        .count = 1,
-                                        .bytes = sizeof(uint32_t),
-                                        .is_lock = 1};
+        const struct quoit_wait_desc wait_desc = {.offset = lock.link,
+                                                  .address = quoit_job_file_address(address),
+                                                  .wanted = HELD,
+                                                  .count = 1,
+                                                  .bytes = sizeof(uint32_t),
+                                                  .is_lock = 1};
         if (!is_granted(&lock))
-            quoit_self_wait_at(&quoit_job.fabric->self, lock.link, sizeof(uint32_t), is_granted, &lock, call, &wish);
+            quoit_self_wait_at(&quoit_job.fabric->self, lock.link, sizeof(uint32_t), is_granted, &lock, call,
+                               &wait_desc);
     }
     atomic_fetch_or_explicit(lock.own, HELD, memory_order_acquire);
 }

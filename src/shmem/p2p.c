@@ -20,9 +20,9 @@ struct wait_set {
     bool is_vector;
     bool is_found; /* any: an object, at index `at`, satisfied the comparison */
     size_t at;
-    size_t start;            /* any: the index at which to start */
-    size_t missing;          /* all: the first object that did not satisfy the comparison */
-    struct quoit_wish *wish; /* of a wait: what reports name of the objects */
+    size_t start;                      /* any: the index at which to start */
+    size_t missing;                    /* all: the first object that did not satisfy the comparison */
+    struct quoit_wait_desc *wait_desc; /* of a wait: what reports name of the objects */
 };
 
 /* A number that compares, unsigned, as the object does in its type. */
@@ -76,14 +76,14 @@ static bool holds(const struct wait_set *set, size_t i)
                    ordered(value_for(set, i), set->bytes, set->is_signed));
 }
 
-static void wish_for(struct wait_set *set, size_t i)
+static void wait_desc_for(struct wait_set *set, size_t i)
 {
     set->missing = i;
-    if (!set->wish)
+    if (!set->wait_desc)
         return;
-    set->wish->offset = set->offset + i * set->bytes;
-    set->wish->address = quoit_job_file_address((const char *)set->ivars + i * set->bytes);
-    memcpy(&set->wish->wanted, value_for(set, i), set->bytes);
+    set->wait_desc->offset = set->offset + i * set->bytes;
+    set->wait_desc->address = quoit_job_file_address((const char *)set->ivars + i * set->bytes);
+    memcpy(&set->wait_desc->wanted, value_for(set, i), set->bytes);
 }
 
 static bool all_hold(void *arg)
@@ -92,7 +92,7 @@ static bool all_hold(void *arg)
     for (size_t i = 0; i < set->count; i++)
         if (!is_excluded(set, i) && !holds(set, i)) {
             if (i != set->missing)
-                wish_for(set, i);
+                wait_desc_for(set, i);
             return false;
         }
     return true;
@@ -133,14 +133,14 @@ static void check(struct wait_set *set, const char *call)
 /* Sleeps on, through changes to other addresses. */
 static void wait_for(struct wait_set *set, bool (*is_done)(void *arg), void *arg, const char *call)
 {
-    struct quoit_wish wish = {.count = set->count < UINT32_MAX ? (uint32_t)set->count : UINT32_MAX,
-                              .bytes = set->bytes,
-                              .cmp = (uint8_t)set->cmp,
-                              .is_signed = set->is_signed};
-    set->wish = &wish;
-    wish_for(set, set->missing);
-    quoit_self_wait_at(&quoit_job.fabric->self, set->offset, set->count * set->bytes, is_done, arg, call, &wish);
-    set->wish = NULL;
+    struct quoit_wait_desc wait_desc = {.count = set->count < UINT32_MAX ? (uint32_t)set->count : UINT32_MAX,
+                                        .bytes = set->bytes,
+                                        .cmp = (uint8_t)set->cmp,
+                                        .is_signed = set->is_signed};
+    set->wait_desc = &wait_desc;
+    wait_desc_for(set, set->missing);
+    quoit_self_wait_at(&quoit_job.fabric->self, set->offset, set->count * set->bytes, is_done, arg, call, &wait_desc);
+    set->wait_desc = NULL;
 }
 
 static void wait_all(struct wait_set *set, const char *call)

@@ -353,20 +353,20 @@ static void broadcast(void **state)
 
 static void foreign_addresses(void **state)
 {
-    const uint8_t guest[QUOIT_MAC_BYTES] = {0x52, 0x54, 0, 1, 2, 3};
+    const uint8_t pe_endpoint[QUOIT_MAC_BYTES] = {0x52, 0x54, 0, 1, 2, 3};
     struct world *world = open_world(4);
     struct body body;
     uint8_t frame[100], mac[QUOIT_MAC_BYTES];
     (void)state;
-    send_frame(&world->hosts[0], guest, 1, 100); /* not known: everybody gets it */
+    send_frame(&world->hosts[0], pe_endpoint, 1, 100); /* not known: everybody gets it */
     for (uint32_t host = 1; host < 4; host++)
         assert_true(receive_frame(&world->hosts[host], WAIT_MS, &body));
-    quoit_veth_mac(RING, 0, mac); /* a frame of the guest, behind host 2, to host 0 */
+    quoit_veth_mac(RING, 0, mac); /* a frame of the PE endpoint, behind host 2, to host 0 */
     fill(frame, 2, mac, 2, sizeof frame);
-    memcpy(frame + QUOIT_VNET_BYTES + QUOIT_MAC_BYTES, guest, sizeof guest);
+    memcpy(frame + QUOIT_VNET_BYTES + QUOIT_MAC_BYTES, pe_endpoint, sizeof pe_endpoint);
     assert_int_equal(send(world->hosts[2].far[0], frame, sizeof frame, 0), sizeof frame);
     assert_int_equal(recv(world->hosts[0].far[0], frame, sizeof frame, 0), sizeof frame);
-    send_frame(&world->hosts[0], guest, 3, 100); /* now it is */
+    send_frame(&world->hosts[0], pe_endpoint, 3, 100); /* now it is */
     assert_true(receive_frame(&world->hosts[2], WAIT_MS, &body));
     assert_int_equal(body.number, 3);
     assert_false(receive_frame(&world->hosts[1], 5, &body));

@@ -33,10 +33,10 @@ ENUMERATORS = re.compile(r"\b(DSM_[A-Z_0-9]+)(?=[,\s]*(?:/\*[^*]*\*/)?\s*(?:[,}]
 SHARED = ("enum quoit_boot_kind", "struct quoit_boot_message", "struct quoit_port_endpoint", "struct quoit_host_row",
           "struct quoit_agent_start", "struct quoit_agent_pe", "struct quoit_hosts_entry", "struct quoit_proxy_message",
           "struct quoit_host_header", "struct quoit_pe_shared", "struct quoit_lane_shared", "struct quoit_channel",
-          "struct quoit_request", "struct quoit_mailbox", "struct quoit_mail", "struct quoit_contacts",
+          "struct quoit_request", "struct quoit_rendezvous_slot", "struct quoit_mail", "struct quoit_contacts",
           "struct quoit_contact", "struct quoit_profile", "struct quoit_profile_site", "struct quoit_profile_peer",
-          "struct quoit_profile_group", "struct quoit_profile_meeting", "struct quoit_profile_bin", "enum talk_kind",
-          "struct talk_frame", "struct hosts_make")
+          "struct quoit_profile_group", "struct quoit_profile_meeting", "struct quoit_profile_bin", "enum control_kind",
+          "struct control_frame", "struct hosts_make")
 
 
 def fail(text):

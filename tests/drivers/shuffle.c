@@ -160,7 +160,7 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
     if (config->skip_count > 0)
         return QUOIT_UNSUPPORTED;
     struct shuffle *shuffle = calloc(1, sizeof *shuffle);
-    struct peer *peers = calloc(config->host_count + config->guest_count, sizeof *peers);
+    struct peer *peers = calloc(config->host_count + config->pe_endpoint_count, sizeof *peers);
     struct sockaddr_un own = {.sun_family = AF_UNIX};
     socklen_t bytes = sizeof own;
     const int socket_bytes = SOCKET_BYTES;
@@ -190,7 +190,7 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
                                                     .alignment = 1,
                                                     .transfer_bytes = TRANSFER_BYTES,
                                                     .is_rdma = true,
-                                                    .takes_guests = true};
+                                                    .takes_pe_endpoints = true};
     survey(NULL, NULL, &shuffle->end.choice, 1);
     shuffle->end.address.bytes = bytes;
     memcpy(shuffle->end.address.data, &own, bytes);
@@ -379,7 +379,7 @@ static uint32_t receive(struct shuffle *shuffle)
         if (n < 0)
             break;
         if ((size_t)n < sizeof(struct packet))
-            continue; /* of a stranger */
+            continue; /* of an unauthenticated peer */
         struct item *item = calloc(1, sizeof *item + (size_t)n);
         quoit_assert(item);
         item->other = from;
@@ -403,7 +403,7 @@ static void end_part(struct shuffle *shuffle, const struct packet *packet, uint3
 {
     struct op **at = find_op(shuffle, packet->op), *op = *at;
     if (!op)
-        return; /* it was abandoned, or is a stranger's */
+        return; /* it was abandoned, or is an unauthenticated peer's */
     if (packet->kind == PACKET_GET_DATA) {
         quoit_assert(packet->bytes == bytes);
         quoit_assert(packet->place + bytes <= op->bytes);
@@ -424,7 +424,7 @@ static bool execute(struct shuffle *shuffle, struct item *item)
     bool is_put = packet->kind == PACKET_PUT;
     if (!region->memory || packet->offset > region->bytes || packet->bytes > region->bytes - packet->offset ||
         packet->bytes > PART_BYTES || (is_put && item->bytes != sizeof *packet + packet->bytes))
-        return true; /* of a stranger */
+        return true; /* of an unauthenticated peer */
     if (!item->is_half) {
         uint64_t end = (packet->offset + quoit_prng_choose(&shuffle->chance, packet->bytes + 1)) & ~7ull;
         item->is_half = true;

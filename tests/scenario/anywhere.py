@@ -31,8 +31,8 @@ YEAR_S = 365 * 86400
 OTHER_UID = 54321  # no entry in the list of users
 MIB = 1 << 20
 # Their own clocks decide when they are late, or how old something is; those that take long are left to the long run.
-UNITS_WITH_CLOCKS = """net_wrapper net_guests net_sockets link_holddown link_service link_state host_placement env_park
-    boot_clerk veth_veth emulated_pace ring_guest""".split()
+UNITS_WITH_CLOCKS = """net_wrapper net_pe_endpoints net_sockets link_holddown link_service link_state host_placement env_park
+    boot_leader veth_veth emulated_pace ring_pe_endpoint""".split()
 
 
 def clocks(since_boot_s):

@@ -18,7 +18,7 @@ import tempfile
 # Folders of src/, in order: each may include those before it, and itself.
 LAYERS = ["base", "env", "virtual", "trace", "wire", "port", "share", "net", "ring", "link", "host", "lane", "papers", "local", "heap", "engine", "proxy", "veth", "fabric", "coll", "boot", "serve", "shmem", "dsm"]
 # Headers of the launcher, in order: a file includes those before its own, so that no two call each other.
-LAUNCHER = ["fault", "foreign", "program", "machines", "allocation", "bridges", "plan", "beside", "help", "rounds", "loop", "buffer", "talk", "output", "terminal", "stopping",
+LAUNCHER = ["fault", "foreign", "program", "machines", "allocation", "bridges", "plan", "beside", "help", "rounds", "loop", "buffer", "control", "output", "terminal", "stopping",
             "children", "front", "guard", "setup", "job",
             "network", "hosts", "silence", "end", "clock", "suspend", "service", "attach", "input", "spawn", "reap", "inject", "awaited", "report", "stuck", "meetings", "perfetto", "trace", "stats",
             "profile_rows", "profile_meetings", "profile_text", "profile_json", "profile",
@@ -338,6 +338,7 @@ PROTOCOL = ("src/ring/", "src/wire/", "src/link/", "src/lane/", "src/proxy/", "s
             "docs/design/relays.md")
 RING = ("src/ring/", "src/wire/", "tests/model/", "docs/design/failover.md", "docs/design/deadlock.md", "docs/wire-format.md")
 SOURCES = ("include/", "src/", "sim/", "cmd/", "python/", "docs/", "tests/", "examples/", "bench/")
+NETWORKS = ("src/", "cmd/", "docs/design/network.md")
 EVERYWHERE = SOURCES + ("README.md", "ARCHITECTURE.md", "CHANGELOG.md")
 WORDS = [
     (r"news", "link-state update", EVERYWHERE),
@@ -367,6 +368,15 @@ WORDS = [
     (r"(?<!under[ _])(?<!on its )(?<!on the )(?:way|ways)", "direction, side, route; transport", RING),
     (r"(?:other|one) way a?round|all the way round", "in the other direction; around", SOURCES),
     (r"whoever|whomever", "the PE, process or thread", SOURCES),
+    (r"guest|guests", "PE endpoint", NETWORKS),
+    (r"vigil|vigils", "liveness check", EVERYWHERE),
+    (r"clerk|clerks", "leader (of a machine's processes)", EVERYWHERE),
+    (r"wish|wishes", "wait descriptor", ("src/boot/", "src/shmem/", "src/engine/", "src/env/", "src/host/", "cmd/oshrun/")),
+    (r"stranger|strangers", "unsupported launcher; unauthenticated peer", ("src/", "cmd/", "docs/")),
+    (r"invitation|invitations", "connection request", EVERYWHERE),
+    (r"mailbox|mailboxes", "rendezvous slot", ("src/", "cmd/", "docs/design/")),
+    (r"ears?", "callbacks", ("src/", "cmd/")),
+    (r"talk", "control channel", ("cmd/oshrun/",)),
 ]
 # Uses that mean something else: a file and the line's text that is allowed there.
 WORDS_ALLOWED = [

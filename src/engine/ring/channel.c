@@ -3,7 +3,7 @@
 #include "base/assert.h"
 #include "base/observer.h"
 #include "engine/ring/context.h"
-#include "engine/ring/guest.h"
+#include "engine/ring/pe_endpoint.h"
 #include "env/clock.h"
 
 #include <stdlib.h>
@@ -250,7 +250,7 @@ void quoit_channel_take_part(struct quoit_context *context, const struct quoit_p
     const struct quoit_ring_peer *own = peer->of_engine;
     if (own->first_lane < self->layout.link_lane_count)
         keep_fence(ring, context, own->side);
-    quoit_guest_keep_fence(ring, context);
+    quoit_pe_endpoint_keep_fence(ring, context);
     struct slot_wait wait = {.ring = ring, .lane = lane_to(context, peer, part)};
     if (!slot_is_free(&wait))
         quoit_self_wait(self, slot_has_come_free, &wait, NULL);

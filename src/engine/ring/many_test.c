@@ -30,7 +30,7 @@ static void open_with(uint32_t chunk_bytes, bool has_loopback)
 {
     memset(&test, 0, sizeof test);
     pe_rig_map(&rig, chunk_bytes, has_loopback);
-    pe_rig_open(&rig, QUOIT_GUEST_NO);
+    pe_rig_open(&rig, QUOIT_PE_ENDPOINT_NO);
 }
 
 static int open_test(void **state)

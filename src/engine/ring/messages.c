@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "engine/ring/channel.h"
 #include "env/clock.h"
-#include "host/mailbox.h"
+#include "host/rendezvous_slot.h"
 
 #include <poll.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 struct quoit_messages {
     struct quoit_ring_engine *ring;
     uint64_t notice_ns;
-    struct quoit_context context; /* of invitations */
+    struct quoit_context context; /* of connection requests */
     _Atomic uint32_t read_count;  /* mails */
     _Atomic bool has_any;         /* something may come by a connection */
     pthread_mutex_t lock;         /* of all that follows */
@@ -26,9 +26,9 @@ struct quoit_messages {
     uint32_t *left_counts; /* [pe_count]; sends until the PE is invited */
 };
 
-static struct quoit_mailbox *own_mailbox(const struct quoit_self *self)
+static struct quoit_rendezvous_slot *own_rendezvous_slot(const struct quoit_self *self)
 {
-    return (struct quoit_mailbox *)(void *)(self->segment + quoit_layout_mailbox());
+    return (struct quoit_rendezvous_slot *)(void *)(self->segment + quoit_layout_rendezvous_slot());
 }
 
 /* Opening */
@@ -38,12 +38,12 @@ static bool is_tcp(const struct quoit_contacts *contacts)
     return contacts && contacts->is_told && !contacts->is_rdma && strncmp(contacts->network.provider, "tcp", 3) == 0;
 }
 
-enum quoit_status quoit_messages_open(struct quoit_ring_engine *ring, enum quoit_guest_use use)
+enum quoit_status quoit_messages_open(struct quoit_ring_engine *ring, enum quoit_pe_endpoint_use use)
 {
     const struct quoit_self *self = ring->engine.self;
     const struct quoit_contacts *contacts = quoit_memory_contacts(&self->layout, self->memory);
     struct quoit_ports ports;
-    if (use == QUOIT_GUEST_NO || !is_tcp(contacts) || quoit_contacts_guest_count(&self->layout.job) == 0 ||
+    if (use == QUOIT_PE_ENDPOINT_NO || !is_tcp(contacts) || quoit_contacts_pe_endpoint_count(&self->layout.job) == 0 ||
         !quoit_ports_read(contacts->ports, &ports))
         return QUOIT_OK;
     struct quoit_messages *messages = calloc(1, sizeof *messages);
@@ -56,7 +56,7 @@ enum quoit_status quoit_messages_open(struct quoit_ring_engine *ring, enum quoit
     messages->left_counts = calloc(self->pe_count, sizeof *messages->left_counts);
     if (!messages->left_counts)
         return QUOIT_NO_MEMORY;
-    for (uint32_t pe = 0; pe < self->pe_count && use == QUOIT_GUEST_AUTO; pe++)
+    for (uint32_t pe = 0; pe < self->pe_count && use == QUOIT_PE_ENDPOINT_AUTO; pe++)
         messages->left_counts[pe] = SENDS_BEFORE;
     const struct quoit_sockets_config config = {.place = contacts->place,
                                                 .ports = ports,
@@ -93,33 +93,35 @@ void quoit_messages_finish(struct quoit_ring_engine *ring)
 
 /* With the lock not held: this waits for the proxies. */
 static void deliver(struct quoit_messages *messages, const struct quoit_peer *peer,
-                    const struct quoit_invitation *invitation)
+                    const struct quoit_connection_request *connection_request)
 {
-    const uint64_t mailbox = quoit_layout_mailbox();
-    const struct quoit_atomic take = {
-        .op = QUOIT_AMO_ADD, .size = 8, .offset = mailbox + offsetof(struct quoit_mailbox, taken_count), .operand = 1};
+    const uint64_t rendezvous_slot = quoit_layout_rendezvous_slot();
+    const struct quoit_atomic take = {.op = QUOIT_AMO_ADD,
+                                      .size = 8,
+                                      .offset = rendezvous_slot + offsetof(struct quoit_rendezvous_slot, taken_count),
+                                      .operand = 1};
     uint64_t index = 0;
     quoit_relayed_amo(&messages->context, peer, &take, &index, false);
     if (index >= QUOIT_MAILS)
         return;
-    uint64_t mail = mailbox + offsetof(struct quoit_mailbox, mails) + index * sizeof(struct quoit_mail);
+    uint64_t mail = rendezvous_slot + offsetof(struct quoit_rendezvous_slot, mails) + index * sizeof(struct quoit_mail);
     const struct quoit_signal is_there = {
         .offset = mail + offsetof(struct quoit_mail, is_there), .value = 1, .op = QUOIT_AMO_SET};
-    quoit_relayed_put_signal(&messages->context, peer, mail + offsetof(struct quoit_mail, invitation), invitation,
-                             sizeof *invitation, &is_there, false);
+    quoit_relayed_put_signal(&messages->context, peer, mail + offsetof(struct quoit_mail, connection_request),
+                             connection_request, sizeof *connection_request, &is_there, false);
 }
 
 static void read_mails(struct quoit_messages *messages)
 {
-    const struct quoit_mailbox *mailbox = own_mailbox(messages->ring->engine.self);
+    const struct quoit_rendezvous_slot *rendezvous_slot = own_rendezvous_slot(messages->ring->engine.self);
     uint32_t read_count = atomic_load_explicit(&messages->read_count, memory_order_relaxed);
     for (; read_count < QUOIT_MAILS; read_count++) {
-        const struct quoit_mail *mail = &mailbox->mails[read_count];
+        const struct quoit_mail *mail = &rendezvous_slot->mails[read_count];
         if (atomic_load_explicit(&mail->is_there, memory_order_acquire) == 0)
             break;
-        enum quoit_status status = quoit_sockets_join(messages->sockets, &mail->invitation);
+        enum quoit_status status = quoit_sockets_join(messages->sockets, &mail->connection_request);
         if (status != QUOIT_OK)
-            quoit_log(QUOIT_LOG_INFO, "an invitation of PE %u leads nowhere: %s", mail->invitation.from,
+            quoit_log(QUOIT_LOG_INFO, "a connection request of PE %u leads nowhere: %s", mail->connection_request.from,
                       quoit_status_text(status));
     }
     atomic_store_explicit(&messages->read_count, read_count, memory_order_relaxed);
@@ -128,9 +130,9 @@ static void read_mails(struct quoit_messages *messages)
 static bool has_mail(const struct quoit_messages *messages)
 {
     uint32_t read_count = atomic_load_explicit(&messages->read_count, memory_order_relaxed);
-    const struct quoit_mailbox *mailbox = own_mailbox(messages->ring->engine.self);
+    const struct quoit_rendezvous_slot *rendezvous_slot = own_rendezvous_slot(messages->ring->engine.self);
     return read_count < QUOIT_MAILS &&
-           atomic_load_explicit(&mailbox->mails[read_count].is_there, memory_order_relaxed) != 0;
+           atomic_load_explicit(&rendezvous_slot->mails[read_count].is_there, memory_order_relaxed) != 0;
 }
 
 /* Under the lock. */
@@ -173,19 +175,19 @@ bool quoit_messages_await(const struct quoit_peer *peer, uint64_t limit_ns)
 /* Whether the message may go by a connection. One that is lost is as good: nobody knows what has arrived. */
 static bool is_connected(struct quoit_messages *messages, const struct quoit_peer *peer)
 {
-    struct quoit_invitation invitation;
+    struct quoit_connection_request connection_request;
     bool invites = false;
     pthread_mutex_lock(&messages->lock);
     enum quoit_socket_state state = quoit_sockets_state(messages->sockets, peer->pe);
     if (state == QUOIT_SOCKET_NONE && messages->left_counts[peer->pe] > 0) {
         messages->left_counts[peer->pe]--;
     } else if (state == QUOIT_SOCKET_NONE) {
-        invites = quoit_sockets_invite(messages->sockets, peer->pe, &invitation) == QUOIT_OK;
+        invites = quoit_sockets_invite(messages->sockets, peer->pe, &connection_request) == QUOIT_OK;
         atomic_store_explicit(&messages->has_any, true, memory_order_relaxed);
     }
     pthread_mutex_unlock(&messages->lock);
     if (invites)
-        deliver(messages, peer, &invitation);
+        deliver(messages, peer, &connection_request);
     return state == QUOIT_SOCKET_OPEN;
 }
 
@@ -235,7 +237,7 @@ bool quoit_messages_send(struct quoit_context *context, const struct quoit_peer 
         quoit_self_wait_message(ring->engine.self, has_sent, &sending, NULL, 0, peer);
         atomic_fetch_sub_explicit(under_way_count, 1, memory_order_relaxed);
     }
-    struct quoit_guest_count *counts = &ring->engine.self->shared->guest;
+    struct quoit_pe_endpoint_count *counts = &ring->engine.self->shared->pe_endpoint;
     atomic_fetch_add_explicit(&counts->message_count, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&counts->message_bytes, message->bytes, memory_order_relaxed);
     return true;

@@ -3,11 +3,10 @@
  * the hosts is TCP. Private to engine/ring.
  *
  * What it is: a PE that has sent another one messages through the proxies for a while invites it (net/sockets.h), by
- * its mailbox (host/mailbox.h). Once they are connected both send by themselves. What a PE waits for with messages it
- * receives itself, so no proxy has to run, and payload crosses no memory in between.
- * Order: messages to a PE keep theirs; the first of a context that goes by a connection waits until all that the
- * context has sent through the proxy has arrived. Loss: as of an end of the PE's own (guest.h): the proxies' verdict
- * ends the job.
+ * its rendezvous slot (host/rendezvous_slot.h). Once they are connected both send by themselves. What a PE waits for
+ * with messages it receives itself, so no proxy has to run, and payload crosses no memory in between. Order: messages
+ * to a PE keep theirs; the first of a context that goes by a connection waits until all that the context has sent
+ * through the proxy has arrived. Loss: as of an end of the PE's own (pe_endpoint.h): the proxies' verdict ends the job.
  *
  * Threads: any.
  */
@@ -17,13 +16,13 @@
 #include "engine/ring/ring_engine.h"
 
 /* Once the proxy is ready. Leaves ring->messages NULL where there are no such connections. */
-QUOIT_MUST_USE enum quoit_status quoit_messages_open(struct quoit_ring_engine *ring, enum quoit_guest_use use);
+QUOIT_MUST_USE enum quoit_status quoit_messages_open(struct quoit_ring_engine *ring, enum quoit_pe_endpoint_use use);
 void quoit_messages_close(struct quoit_ring_engine *ring);
 
 /* False: nothing was done, and the message goes through the proxy. See struct quoit_engine_ops. */
 bool quoit_messages_send(struct quoit_context *context, const struct quoit_peer *peer,
                          const struct quoit_message *message, bool *is_direct);
-/* Takes what has come: invitations, connections, messages. */
+/* Takes what has come: connection requests, connections, messages. */
 void quoit_messages_receive(struct quoit_ring_engine *ring);
 /* Sleeps until something has come by any connection, or a message to the peer that waits may go on, at most limit_ns.
  * False: there is no connection with the peer. */

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "env/clock.h"
-#include "host/mailbox.h"
+#include "host/rendezvous_slot.h"
 #include "net/interfaces.h"
 
 #define OTHER       3u /* the test's own PE */
@@ -45,7 +45,7 @@ static void tell_contacts(const char *provider)
     contacts->place = lo.place;
 }
 
-static void open_with(const char *provider, enum quoit_guest_use use)
+static void open_with(const char *provider, enum quoit_pe_endpoint_use use)
 {
     memset(&test, 0, sizeof test);
     pe_rig_map(&rig, 2 * QUOIT_MANY_BYTES_MAX, false);
@@ -64,14 +64,14 @@ static void open_with(const char *provider, enum quoit_guest_use use)
 static int open_tcp(void **state)
 {
     (void)state;
-    open_with("tcp;ofi_rxm", QUOIT_GUEST_YES);
+    open_with("tcp;ofi_rxm", QUOIT_PE_ENDPOINT_YES);
     return 0;
 }
 
 static int open_auto(void **state)
 {
     (void)state;
-    open_with("tcp", QUOIT_GUEST_AUTO);
+    open_with("tcp", QUOIT_PE_ENDPOINT_AUTO);
     return 0;
 }
 
@@ -160,7 +160,8 @@ static void await_flag(const char *memory, uint64_t value)
 
 static const struct quoit_mail *mail_of_other(uint32_t number)
 {
-    return &((const struct quoit_mailbox *)(const void *)(test.other_memory + quoit_layout_mailbox()))->mails[number];
+    return &((const struct quoit_rendezvous_slot *)(const void *)(test.other_memory + quoit_layout_rendezvous_slot()))
+                ->mails[number];
 }
 
 static void await_open(void)
@@ -177,11 +178,11 @@ static void await_open(void)
     }
 }
 
-/* PE OTHER takes the invitation. */
+/* PE OTHER takes the connection request. */
 static void be_joined(void)
 {
     assert_int_equal(mail_of_other(0)->is_there, 1);
-    assert_int_equal(quoit_sockets_join(test.other, &mail_of_other(0)->invitation), QUOIT_OK);
+    assert_int_equal(quoit_sockets_join(test.other, &mail_of_other(0)->connection_request), QUOIT_OK);
     await_open();
 }
 
@@ -256,14 +257,15 @@ static void test_a_message_waits_for_those_by_the_proxy(void **state)
     stop_proxy();
 }
 
-static void test_an_invitation_is_taken(void **state)
+static void test_a_connection_request_is_taken(void **state)
 {
-    struct quoit_mailbox *mailbox = (struct quoit_mailbox *)(void *)(rig.self.segment + quoit_layout_mailbox());
+    struct quoit_rendezvous_slot *rendezvous_slot =
+        (struct quoit_rendezvous_slot *)(void *)(rig.self.segment + quoit_layout_rendezvous_slot());
     char data[40];
     (void)state;
     memset(data, 7, sizeof data);
-    assert_int_equal(quoit_sockets_invite(test.other, 0, &mailbox->mails[0].invitation), QUOIT_OK);
-    atomic_store(&mailbox->mails[0].is_there, 1);
+    assert_int_equal(quoit_sockets_invite(test.other, 0, &rendezvous_slot->mails[0].connection_request), QUOIT_OK);
+    atomic_store(&rendezvous_slot->mails[0].is_there, 1);
     await_open();
     struct quoit_socket_message message = {
         .offset = DATA, .source = data, .bytes = sizeof data, .flag = FLAG, .value = 7};
@@ -337,7 +339,7 @@ static void test_a_message_waits_for_room(void **state)
     stop_proxy();
 }
 
-static void test_a_full_mailbox(void **state)
+static void test_a_full_rendezvous_slot(void **state)
 {
     (void)state;
     test.taken_count = QUOIT_MAILS;
@@ -353,10 +355,10 @@ static void test_a_full_mailbox(void **state)
 static void test_where_there_are_none(void **state)
 {
     (void)state;
-    open_with("verbs", QUOIT_GUEST_YES);
+    open_with("verbs", QUOIT_PE_ENDPOINT_YES);
     assert_false(rig.engine->has_messages);
     close_test(state);
-    open_with("tcp", QUOIT_GUEST_NO);
+    open_with("tcp", QUOIT_PE_ENDPOINT_NO);
     assert_false(rig.engine->has_messages);
     close_test(state);
 }
@@ -368,10 +370,10 @@ int main(void)
     const struct CMUnitTest tests[] = {ON(open_tcp, test_the_first_message_invites),
                                        ON(open_auto, test_few_messages_invite_nobody),
                                        ON(open_tcp, test_a_message_waits_for_those_by_the_proxy),
-                                       ON(open_tcp, test_an_invitation_is_taken),
+                                       ON(open_tcp, test_a_connection_request_is_taken),
                                        ON(open_tcp, test_what_comes_ends_a_sleep),
                                        ON(open_tcp, test_a_message_waits_for_room),
-                                       ON(open_tcp, test_a_full_mailbox),
+                                       ON(open_tcp, test_a_full_rendezvous_slot),
                                        cmocka_unit_test(test_where_there_are_none)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

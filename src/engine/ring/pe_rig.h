@@ -46,7 +46,7 @@ static inline void pe_rig_map(struct pe_rig *rig, uint32_t chunk_bytes, bool has
     assert_ptr_not_equal(rig->memory, MAP_FAILED);
 }
 
-static inline void pe_rig_open(struct pe_rig *rig, enum quoit_guest_use use)
+static inline void pe_rig_open(struct pe_rig *rig, enum quoit_pe_endpoint_use use)
 {
     const struct quoit_port_config no_ports[QUOIT_SIDE_COUNT] = {0};
     const struct quoit_job_config *job = &rig->layout.job;

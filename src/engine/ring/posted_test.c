@@ -485,7 +485,7 @@ static enum quoit_status open_engine(void)
     for (int side = 0; side < QUOIT_SIDE_COUNT; side++)
         ports[side] = (struct quoit_port_config){
             .driver = &port_driver, .memory = {test.memory, test.layout.total_bytes}, .endpoint = &endpoint};
-    return quoit_engine_ring_open(&test.self, ports, QUOIT_GUEST_NO, &test.engine);
+    return quoit_engine_ring_open(&test.self, ports, QUOIT_PE_ENDPOINT_NO, &test.engine);
 }
 
 static void start_with(uint32_t capabilities, enum quoit_direct_puts direct_puts, uint64_t window_bytes)
@@ -768,7 +768,7 @@ static void puts_are_direct_where_none_arrives_twice(void **state)
 {
     static const struct {
         uint32_t capabilities;
-        enum quoit_direct_puts wish;
+        enum quoit_direct_puts wait_desc;
         bool is_direct;
     } rows[] = {
         {0, QUOIT_DIRECT_PUTS_ALWAYS, false},
@@ -780,7 +780,7 @@ static void puts_are_direct_where_none_arrives_twice(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        start_with(rows[i].capabilities, rows[i].wish, WINDOW_BYTES);
+        start_with(rows[i].capabilities, rows[i].wait_desc, WINDOW_BYTES);
         assert_int_equal(test.peer.is_direct, rows[i].is_direct);
         put(1, 0, 3);
         assert_int_equal(test.wire_count != 0, rows[i].is_direct);

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "engine/ring/channel.h"
 #include "engine/ring/context.h"
-#include "engine/ring/guest.h"
+#include "engine/ring/pe_endpoint.h"
 #include "engine/ring/messages.h"
 #include "env/clock.h"
 
@@ -74,7 +74,7 @@ static bool connect(struct quoit_engine *engine, struct quoit_peer *peer)
 static void put(struct quoit_context *context, const struct quoit_peer *peer, uint64_t offset, const void *source,
                 size_t bytes, bool is_nbi)
 {
-    if (bytes == 0 || quoit_guest_put(context, peer, offset, source, bytes))
+    if (bytes == 0 || quoit_pe_endpoint_put(context, peer, offset, source, bytes))
         return;
     if (!quoit_direct_reaches(peer, offset, bytes) || !quoit_direct_put(context, peer, offset, source, bytes))
         quoit_relayed_put(context, peer, offset, source, bytes, (struct quoit_put_manner){.is_nbi = is_nbi});
@@ -83,7 +83,7 @@ static void put(struct quoit_context *context, const struct quoit_peer *peer, ui
 static void get(struct quoit_context *context, const struct quoit_peer *peer, void *destination, uint64_t offset,
                 size_t bytes, bool is_nbi)
 {
-    if (is_nbi || !quoit_guest_get(context, peer, destination, offset, bytes))
+    if (is_nbi || !quoit_pe_endpoint_get(context, peer, destination, offset, bytes))
         quoit_relayed_get(context, peer, destination, offset, bytes, is_nbi);
 }
 
@@ -109,13 +109,13 @@ static void amo(struct quoit_context *context, const struct quoit_peer *peer, co
                 void *result_out, bool is_nbi)
 {
     const struct quoit_ring_peer *own = peer->of_engine;
-    if (!(result_out && is_nbi) && quoit_guest_amo(context, peer, atomic, result_out))
+    if (!(result_out && is_nbi) && quoit_pe_endpoint_amo(context, peer, atomic, result_out))
         return;
     if (!result_out && atomic->op == QUOIT_AMO_SET && atomic->offset + atomic->size <= own->window_bytes) {
         put(context, peer, atomic->offset, &atomic->operand, atomic->size, false); /* little-endian */
         return;
     }
-    quoit_guest_keep_order(quoit_ring_engine_of(peer), context);
+    quoit_pe_endpoint_keep_order(quoit_ring_engine_of(peer), context);
     quoit_relayed_amo(context, peer, atomic, result_out, is_nbi);
 }
 
@@ -139,9 +139,9 @@ static void put_signal(struct quoit_context *context, const struct quoit_peer *p
     const struct quoit_atomic update = {
         .op = signal->op, .size = 8, .offset = signal->offset, .operand = signal->value};
     if (quoit_ring_has_network_to(peer)) {
-        if (quoit_guest_put_signal(context, peer, offset, source, bytes, signal))
+        if (quoit_pe_endpoint_put_signal(context, peer, offset, source, bytes, signal))
             return;
-        quoit_guest_complete(quoit_ring_engine_of(peer), context);
+        quoit_pe_endpoint_complete(quoit_ring_engine_of(peer), context);
         quoit_relayed_put_signal(context, peer, offset, source, bytes, signal, is_nbi);
         return;
     }
@@ -171,7 +171,7 @@ static void fence(struct quoit_engine *engine, struct quoit_context *context)
         quoit_channel_wait64(ring, &own->off_lane_count);
     /* Requests to one PE keep their order, if payload does not land early; see channel.c. */
     quoit_ring_context_fence(own);
-    quoit_guest_fence(ring, context);
+    quoit_pe_endpoint_fence(ring, context);
     fence_direct(context);
     /* A direct put, or what goes by the mapping, could overtake a request on its way to the same PE. */
     if (atomic_load_explicit(&own->relayed_count, memory_order_relaxed) != 0) {
@@ -184,12 +184,12 @@ static void quiet(struct quoit_engine *engine, struct quoit_context *context)
 {
     struct quoit_ring_engine *ring = (struct quoit_ring_engine *)engine;
     if (context == NULL) {
-        quoit_guest_finish(ring);
+        quoit_pe_endpoint_finish(ring);
         quoit_messages_finish(ring);
         quoit_posted_complete_all(ring);
         return;
     }
-    quoit_guest_complete(ring, context);
+    quoit_pe_endpoint_complete(ring, context);
     if (atomic_load_explicit(&context->ring.outstanding_count, memory_order_acquire) != 0) {
         quoit_channel_hurry(ring, context);
         quoit_channel_wait64(ring, &context->ring.outstanding_count);
@@ -205,7 +205,7 @@ static void progress(struct quoit_engine *engine)
 {
     struct quoit_ring_engine *ring = (struct quoit_ring_engine *)engine;
     quoit_posted_attend(ring);
-    quoit_guest_progress(ring);
+    quoit_pe_endpoint_progress(ring);
 }
 
 /* Clears the PE's doorbell bits so that the next direct put interrupts. */
@@ -250,7 +250,7 @@ static void close_ring(struct quoit_engine *engine)
         quoit_port_close(ring->ports[side]);
     }
     quoit_messages_close(ring);
-    quoit_guest_close(ring);
+    quoit_pe_endpoint_close(ring);
     quoit_channel_close_all(ring);
     free(ring->peers);
     free(ring);
@@ -278,7 +278,7 @@ static const struct quoit_engine_ops ring_ops = {
 
 enum quoit_status quoit_engine_ring_open(struct quoit_self *self,
                                          const struct quoit_port_config ports[QUOIT_SIDE_COUNT],
-                                         enum quoit_guest_use guest_use, struct quoit_engine **engine_out)
+                                         enum quoit_pe_endpoint_use pe_endpoint_use, struct quoit_engine **engine_out)
 {
     struct quoit_ring_engine *ring = calloc(1, sizeof *ring);
     if (!ring)
@@ -311,9 +311,9 @@ enum quoit_status quoit_engine_ring_open(struct quoit_self *self,
     status = quoit_channel_open_all(ring);
     if (status != QUOIT_OK)
         goto close_engine;
-    status = quoit_guest_open(ring, guest_use);
+    status = quoit_pe_endpoint_open(ring, pe_endpoint_use);
     if (status == QUOIT_OK)
-        status = quoit_messages_open(ring, guest_use);
+        status = quoit_messages_open(ring, pe_endpoint_use);
     if (status != QUOIT_OK)
         goto close_engine;
     ring->engine.has_messages = ring->messages != NULL;

@@ -9,7 +9,7 @@
 #include "env/biased_lock.h"
 
 struct quoit_journal;
-struct quoit_guest;
+struct quoit_pe_endpoint;
 struct quoit_messages;
 
 struct quoit_ring_peer {
@@ -83,10 +83,10 @@ struct quoit_ring_engine {
     struct quoit_port *ports[QUOIT_SIDE_COUNT];
     uint64_t doorbells[QUOIT_SIDE_COUNT]; /* by which this PE is woken after direct puts; 0: by none */
     struct quoit_direct direct[QUOIT_SIDE_COUNT];
-    struct quoit_channel_end *channels; /* [lane_count] */
-    struct quoit_ring_peer *peers;      /* [pe_count] */
-    struct quoit_guest *guest;          /* see guest.h; NULL: all goes through the proxy */
-    struct quoit_messages *messages;    /* see messages.h; NULL: likewise */
+    struct quoit_channel_end *channels;    /* [lane_count] */
+    struct quoit_ring_peer *peers;         /* [pe_count] */
+    struct quoit_pe_endpoint *pe_endpoint; /* see pe_endpoint.h; NULL: all goes through the proxy */
+    struct quoit_messages *messages;       /* see messages.h; NULL: likewise */
 };
 
 static inline struct quoit_ring_engine *quoit_ring_engine_of(const struct quoit_peer *peer)

@@ -30,16 +30,16 @@
 #include "net/driver.h"
 #include "net/interfaces.h"
 
-#define API_VERSION    FI_VERSION(1, 15)
-#define MESSAGE_BYTES  8192u /* plugins.c sets the size of rxm's buffers by it */
-#define SEND_COUNT     128u
-#define RECEIVE_COUNT  256u
-#define TRANSFER_COUNT (4 * QUOIT_NET_TRANSFERS_MAX)
-#define SENDS_MAX      (SEND_COUNT / 4) /* to one host, so that one that hangs leaves some for the others */
-#define GUEST_COUNT    32u              /* messages of a guest, each way: it asks for little at a time */
-#define BATCH_COUNT    32               /* completions read at once */
-#define NETWORKS_MAX   64u
-#define OPENING_NS     80000000u /* measured with tcp;ofi_rxm: it looks at all its providers */
+#define API_VERSION       FI_VERSION(1, 15)
+#define MESSAGE_BYTES     8192u /* plugins.c sets the size of rxm's buffers by it */
+#define SEND_COUNT        128u
+#define RECEIVE_COUNT     256u
+#define TRANSFER_COUNT    (4 * QUOIT_NET_TRANSFERS_MAX)
+#define SENDS_MAX         (SEND_COUNT / 4) /* to one host, so that one that hangs leaves some for the others */
+#define PE_ENDPOINT_COUNT 32u              /* messages of a PE endpoint, each way: it asks for little at a time */
+#define BATCH_COUNT       32               /* completions read at once */
+#define NETWORKS_MAX      64u
+#define OPENING_NS        80000000u /* measured with tcp;ofi_rxm: it looks at all its providers */
 
 /* What this driver takes by itself, best first. Others (sockets, net, udp, shm) only if they are named. */
 static const char *const ranking[] = {"cxi", "efa", "psm3", "opx", "psm2", "verbs;ofi_rxm", "psm", "tcp;ofi_rxm"};
@@ -89,13 +89,14 @@ struct ofi {
     struct fid_cq *cq;
     struct fid_ep *ep;
     struct fid_mr *buffers_mr; /* NULL: the provider needs none */
-    struct peer *peers;        /* of hosts and guests */
+    struct peer *peers;        /* of hosts and PE endpoints */
     struct op *ops;            /* transfers, sends, receives */
     struct op *free_transfers;
     struct op *free_sends;
     struct op *unposted; /* receives that are not offered to the provider */
     char *buffers;
-    uint64_t next_key; /* where the provider leaves keys to us; the first by chance: strangers must guess it */
+    uint64_t
+        next_key; /* where the provider leaves keys to us; the first by chance: unauthenticated peers must guess it */
     int wait_fd;
 };
 
@@ -353,11 +354,11 @@ static enum quoit_status choose(struct ofi *ofi, const struct quoit_net_driver_c
     return ofi->info ? QUOIT_OK : QUOIT_NO_MEMORY;
 }
 
-/* A guest does not sleep on it, and a descriptor costs libfabric's tcp two system calls a completion. */
-static enum quoit_status open_queue(struct ofi *ofi, bool is_guest, char problem[QUOIT_NET_PROBLEM_BYTES])
+/* A PE endpoint does not sleep on it, and a descriptor costs libfabric's tcp two system calls a completion. */
+static enum quoit_status open_queue(struct ofi *ofi, bool is_pe_endpoint, char problem[QUOIT_NET_PROBLEM_BYTES])
 {
     struct fi_cq_attr attr = {
-        .format = FI_CQ_FORMAT_MSG, .size = 2 * OP_COUNT, .wait_obj = is_guest ? FI_WAIT_NONE : FI_WAIT_FD};
+        .format = FI_CQ_FORMAT_MSG, .size = 2 * OP_COUNT, .wait_obj = is_pe_endpoint ? FI_WAIT_NONE : FI_WAIT_FD};
     int error = fi_cq_open(ofi->domain, &attr, &ofi->cq, NULL);
     if (error != 0) { /* it has no descriptor: the end must be polled */
         attr.wait_obj = FI_WAIT_NONE;
@@ -371,7 +372,7 @@ static enum quoit_status open_queue(struct ofi *ofi, bool is_guest, char problem
     return QUOIT_OK;
 }
 
-static enum quoit_status open_endpoint(struct ofi *ofi, bool is_guest, char problem[QUOIT_NET_PROBLEM_BYTES])
+static enum quoit_status open_endpoint(struct ofi *ofi, bool is_pe_endpoint, char problem[QUOIT_NET_PROBLEM_BYTES])
 {
     struct fi_av_attr av_attr = {.type = FI_AV_TABLE};
     int error = fi_fabric(ofi->info->fabric_attr, &ofi->fabric, NULL);
@@ -383,7 +384,7 @@ static enum quoit_status open_endpoint(struct ofi *ofi, bool is_guest, char prob
     error = fi_av_open(ofi->domain, &av_attr, &ofi->av, NULL);
     if (error != 0)
         return refuse(problem, "fi_av_open", error);
-    enum quoit_status status = open_queue(ofi, is_guest, problem);
+    enum quoit_status status = open_queue(ofi, is_pe_endpoint, problem);
     if (status != QUOIT_OK)
         return status;
     error = fi_endpoint(ofi->domain, ofi->info, &ofi->ep, NULL);
@@ -498,7 +499,7 @@ static void set_limits(struct ofi *ofi)
         .needs_region = has_mode(ofi, FI_MR_LOCAL),
         .orders_puts = (info->tx_attr->msg_order & FI_ORDER_WAW) != 0 && info->ep_attr->max_order_waw_size > 0,
         .is_rdma = !is_rxm_tcp && info->domain_attr->data_progress == FI_PROGRESS_AUTO,
-        .takes_guests = true,
+        .takes_pe_endpoints = true,
     };
     describe(info, &ofi->end.choice);
 }
@@ -534,7 +535,7 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
         return QUOIT_NO_MEMORY;
     ofi->events = config->events;
     ofi->wait_fd = -1;
-    uint32_t peer_count = config->host_count + config->guest_count;
+    uint32_t peer_count = config->host_count + config->pe_endpoint_count;
     ofi->peers = calloc(peer_count, sizeof *ofi->peers);
     expect_peers(peer_count);
     set_ports(config->ports);
@@ -544,12 +545,12 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
     if (status == QUOIT_OK && getrandom(&ofi->next_key, sizeof ofi->next_key, 0) != (ssize_t)sizeof ofi->next_key)
         status = refuse(problem, "getrandom", errno);
     if (status == QUOIT_OK)
-        status = open_endpoint(ofi, config->is_guest, problem);
+        status = open_endpoint(ofi, config->is_pe_endpoint, problem);
     if (status == QUOIT_OK)
         status = make_transfers(ofi);
     if (status == QUOIT_OK)
-        status = make_messages(ofi, config->is_guest ? GUEST_COUNT : SEND_COUNT,
-                               config->is_guest ? GUEST_COUNT : RECEIVE_COUNT, problem);
+        status = make_messages(ofi, config->is_pe_endpoint ? PE_ENDPOINT_COUNT : SEND_COUNT,
+                               config->is_pe_endpoint ? PE_ENDPOINT_COUNT : RECEIVE_COUNT, problem);
     if (status != QUOIT_OK) {
         close_end(&ofi->end);
         return status;
@@ -566,7 +567,7 @@ static enum quoit_status connect_host(struct quoit_net_end *end, uint32_t host, 
     if (address->bytes != end->address.bytes) /* a provider's addresses have one length */
         return QUOIT_INVALID;
     memcpy(name, address->data, address->bytes);
-    if (ofi->peers[host].address != FI_ADDR_NOTAVAIL) /* of a guest that has gone */
+    if (ofi->peers[host].address != FI_ADDR_NOTAVAIL) /* of a PE endpoint that has gone */
         fi_av_remove(ofi->av, &ofi->peers[host].address, 1, 0);
     return fi_av_insert(ofi->av, name, 1, &ofi->peers[host].address, 0, NULL) == 1 ? QUOIT_OK : QUOIT_INVALID;
 }

@@ -414,7 +414,7 @@ static bool let_in(struct tcp *tcp, struct connection *connection, const struct 
     const uint32_t host = hello->host;
     struct peer *peer = &tcp->peers[host];
     if (peer->coming && peer->coming->number > connection->number)
-        return false; /* an earlier guest, which has gone: it is read behind a later one */
+        return false; /* an earlier PE endpoint, which has gone: it is read behind a later one */
     if (send(connection->fd, &word, 1, MSG_NOSIGNAL | MSG_DONTWAIT) != 1)
         return false;
     connection->host = host;
@@ -515,7 +515,7 @@ void quoit_tcp_meet(struct tcp *tcp)
             accept_all(tcp, tcp->listeners[place], now_ns);
 }
 
-bool quoit_tcp_take_guest(struct tcp *tcp, uint32_t host)
+bool quoit_tcp_take_pe_endpoint(struct tcp *tcp, uint32_t host)
 {
     struct peer *peer = &tcp->peers[host];
     if (!peer->coming)

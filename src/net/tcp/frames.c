@@ -215,7 +215,7 @@ static struct op *op_of_answer(struct tcp *tcp, const struct connection *connect
     return is_right ? op : NULL;
 }
 
-/* A guest that was not taken may say who it is, and nothing else. */
+/* A PE endpoint that was not taken may say who it is, and nothing else. */
 static bool is_known(const struct tcp *tcp, const struct connection *connection)
 {
     return connection->host < tcp->host_count || tcp->peers[connection->host].connection == connection;

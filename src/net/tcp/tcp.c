@@ -168,8 +168,9 @@ static enum quoit_status open_places(struct tcp *tcp, const struct quoit_net_dri
          best = quoit_net_best(candidates, count, ++rank)) {
         struct quoit_interface *interface = &interfaces[best - candidates];
         struct quoit_net_place *place = &tcp->end.places.list[place_count];
-        int fd = config->is_guest ? -1 : quoit_tcp_listen(tcp, &interface->address, config->ports);
-        if (fd < 0 && !config->is_guest) { /* an address of IPv6 may be one that the kernel still looks for elsewhere */
+        int fd = config->is_pe_endpoint ? -1 : quoit_tcp_listen(tcp, &interface->address, config->ports);
+        if (fd < 0 &&
+            !config->is_pe_endpoint) { /* an address of IPv6 may be one that the kernel still looks for elsewhere */
             char where[QUOIT_NET_PLACE_TEXT_BYTES];
             (void)refuse(problem, "no port to listen on ", quoit_net_place_print(&interface->place, where));
             continue;
@@ -193,8 +194,8 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
     tcp->events = config->events;
     tcp->host = config->host;
     tcp->host_count = config->host_count;
-    tcp->peer_count = config->host_count + config->guest_count;
-    tcp->is_guest = config->is_guest;
+    tcp->peer_count = config->host_count + config->pe_endpoint_count;
+    tcp->is_pe_endpoint = config->is_pe_endpoint;
     tcp->segment_bytes = config->segment_bytes;
     for (uint32_t place = 0; place < QUOIT_NET_PLACES_MAX; place++)
         tcp->listeners[place] = -1;
@@ -216,8 +217,8 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
                                                 .transfer_bytes = UINT64_MAX / 2,
                                                 .opening_ns = OPENING_NS,
                                                 .orders_puts = true,
-                                                .takes_guests = true,
-                                                .knows_guests = true};
+                                                .takes_pe_endpoints = true,
+                                                .knows_pe_endpoints = true};
     *end_out = &tcp->end;
     return QUOIT_OK;
 }
@@ -254,7 +255,7 @@ static enum quoit_status connect_host(struct quoit_net_end *end, uint32_t host, 
         return QUOIT_INVALID;
     memcpy(peer->secret, wire.secret, sizeof peer->secret);
     if (host >= tcp->host_count)
-        return quoit_tcp_take_guest(tcp, host) ? QUOIT_OK : QUOIT_INVALID;
+        return quoit_tcp_take_pe_endpoint(tcp, host) ? QUOIT_OK : QUOIT_INVALID;
     peer->at = address->at;
     return quoit_address_read(&peer->at, if_nametoindex(end->places.list[tcp->place].device), &peer->address)
                ? QUOIT_OK

@@ -115,7 +115,7 @@ struct connection {
     enum connection_state state;
     enum call_step step; /* CONNECTING */
     int fd;
-    uint32_t host;           /* the other end; guests follow the hosts */
+    uint32_t host;           /* the other end; PE endpoints follow the hosts */
     bool wants_room;         /* epoll tells when there is */
     bool is_watched;         /* by epoll */
     bool is_probed;          /* COMING: its hello was right, and its probe comes */
@@ -143,8 +143,8 @@ struct connection {
 };
 
 struct peer {
-    struct connection *connection; /* NULL: none. Of a guest that was taken, or of a host */
-    struct connection *coming;     /* of a guest that was not taken yet */
+    struct connection *connection; /* NULL: none. Of a PE endpoint that was taken, or of a host */
+    struct connection *coming;     /* of a PE endpoint that was not taken yet */
     bool is_failed;
     int error; /* errno of the last call that ended without an answer; 0: none did, or the other end hung up */
     uint32_t send_count;
@@ -169,13 +169,13 @@ struct region {
 struct tcp {
     struct quoit_net_end end; /* first */
     struct quoit_net_events events;
-    uint32_t host; /* this one, or the guest's number */
+    uint32_t host; /* this one, or the PE endpoint's number */
     uint32_t host_count;
-    uint32_t peer_count; /* hosts, then guests */
-    bool is_guest;
+    uint32_t peer_count; /* hosts, then PE endpoints */
+    bool is_pe_endpoint;
     uint8_t secret[SECRET_BYTES];
-    uint32_t place;                      /* of end.places, where it is called, or where a guest calls from */
-    int listeners[QUOIT_NET_PLACES_MAX]; /* [place]; -1: none, as at all places of a guest */
+    uint32_t place;                      /* of end.places, where it is called, or where a PE endpoint calls from */
+    int listeners[QUOIT_NET_PLACES_MAX]; /* [place]; -1: none, as at all places of a PE endpoint */
     int events_fd;                       /* epoll, of the listeners and all connections */
     uint32_t look_count;
     uint32_t done_count; /* of one progress */
@@ -245,8 +245,8 @@ int quoit_tcp_listen(struct tcp *tcp, struct sockaddr_storage *address, struct q
 bool quoit_tcp_join(struct tcp *tcp, uint32_t host);
 /* A later progress does so. */
 void quoit_tcp_call_later(struct tcp *tcp, uint32_t host);
-/* The guest's connection is that of its number. False: it has none. */
-bool quoit_tcp_take_guest(struct tcp *tcp, uint32_t host);
+/* The PE endpoint's connection is that of its number. False: it has none. */
+bool quoit_tcp_take_pe_endpoint(struct tcp *tcp, uint32_t host);
 /* Why the host is not reached; "": not known. */
 void quoit_tcp_explain(const struct tcp *tcp, uint32_t host, char text_out[QUOIT_NET_PROBLEM_BYTES]);
 /* Lets in who has come, and goes on with what connects. */

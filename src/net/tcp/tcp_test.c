@@ -23,14 +23,14 @@
 #include "env/clock.h"
 #include "net/tcp/tcp.h"
 
-#define HOST_COUNT   3u
-#define MEMORY_BYTES 8192u
-#define DEADLINE_NS  20000000000u
-#define STRANGERS    80u /* more than are heard at once */
-#define FRAME_COUNT  200u
-#define PUT_BYTES    (8u << 20)
-#define WINDOW_BYTES 65536
-#define PIECES_BYTES (300u << 10) /* of a put that leaves in pieces */
+#define HOST_COUNT      3u
+#define MEMORY_BYTES    8192u
+#define DEADLINE_NS     20000000000u
+#define UNAUTHENTICATED 80u /* more than are heard at once */
+#define FRAME_COUNT     200u
+#define PUT_BYTES       (8u << 20)
+#define WINDOW_BYTES    65536
+#define PIECES_BYTES    (300u << 10) /* of a put that leaves in pieces */
 
 static const struct quoit_net_driver *const driver = &quoit_net_driver_tcp;
 
@@ -75,7 +75,7 @@ static char *guarded(size_t bytes)
     return all + page;
 }
 
-static struct quoit_net_key open_side_with(struct side *side, uint32_t host, uint32_t guest_count)
+static struct quoit_net_key open_side_with(struct side *side, uint32_t host, uint32_t pe_endpoint_count)
 {
     char problem[QUOIT_NET_PROBLEM_BYTES];
     struct quoit_net_key key;
@@ -83,7 +83,7 @@ static struct quoit_net_key open_side_with(struct side *side, uint32_t host, uin
         .device = "lo",
         .host = host,
         .host_count = HOST_COUNT,
-        .guest_count = guest_count,
+        .pe_endpoint_count = pe_endpoint_count,
         .events = {.arg = side, .done = on_done, .message = on_message, .broken = on_broken}};
     *side = (struct side){.memory = guarded(MEMORY_BYTES)};
     assert_int_equal(driver->open(&config, &side->end, problem), QUOIT_OK);
@@ -210,18 +210,18 @@ static void test_who_is_let_in(void **state)
 }
 
 /* Those that say nothing, or not enough, are not heard for ever, and no one waits for ever behind them. */
-static void test_strangers_that_wait(void **state)
+static void test_unauthenticated_that_wait(void **state)
 {
     struct side side;
-    int fds[STRANGERS];
+    int fds[UNAUTHENTICATED];
     (void)state;
     open_side(&side, 0);
-    for (uint32_t i = 0; i < STRANGERS; i++) {
+    for (uint32_t i = 0; i < UNAUTHENTICATED; i++) {
         fds[i] = call(&side);
         assert_int_equal(send(fds[i], "quoit", i % 6, MSG_NOSIGNAL), i % 6);
     }
     int own = be_host_1(&side);
-    for (uint32_t i = 0; i < STRANGERS; i++) {
+    for (uint32_t i = 0; i < UNAUTHENTICATED; i++) {
         until(has_something(fds[i]), &side, NULL);
         assert_true(is_closed(fds[i]));
         close(fds[i]);
@@ -804,9 +804,9 @@ static void test_answers_and_puts_take_turns(void **state)
     break_long_put(&put);
 }
 
-/* A guest may send messages before it is taken, and neither put nor get: the connection is closed. What it sends once
- * it is taken is served. */
-static void test_a_guest_that_was_not_taken(void **state)
+/* A PE endpoint may send messages before it is taken, and neither put nor get: the connection is closed. What it sends
+ * once it is taken is served. */
+static void test_a_pe_endpoint_that_was_not_taken(void **state)
 {
     (void)state;
     for (enum frame_kind kind = FRAME_PUT; kind <= FRAME_GET; kind++) {
@@ -818,7 +818,7 @@ static void test_a_guest_that_was_not_taken(void **state)
                 .kind = kind, .bytes = 8, .address = (uint64_t)(uintptr_t)side.memory, .is_last = 1};
             struct frame answer;
             int fd = be_host_with(&side, HOST_COUNT, 0);
-            send_frame(fd, &message, "a guest", 8);
+            send_frame(fd, &message, "endpoint", 8);
             until(side.message_count == 1, &side, NULL);
             if (is_taken)
                 assert_int_equal(driver->connect(side.end, HOST_COUNT, &side.end->address), QUOIT_OK);
@@ -840,7 +840,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_who_is_let_in),
-        cmocka_unit_test(test_strangers_that_wait),
+        cmocka_unit_test(test_unauthenticated_that_wait),
         cmocka_unit_test(test_keys_and_addresses),
         cmocka_unit_test(test_what_no_end_sends),
         cmocka_unit_test(test_answers_that_fit_no_get),
@@ -855,7 +855,7 @@ int main(void)
         cmocka_unit_test(test_descriptor_0),
         cmocka_unit_test(test_gets_together),
         cmocka_unit_test(test_answers_and_puts_take_turns),
-        cmocka_unit_test(test_a_guest_that_was_not_taken),
+        cmocka_unit_test(test_a_pe_endpoint_that_was_not_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,8 @@
  * messages need, never begins. What cannot be sent waits here, and leaves from progress.
  *
  * Frames to a host arrive in the order of their sends, so a host confirms puts by their number alone. A frame carries
- * the secret that the address of its receiver has told to the hosts of the job: a stranger's reads and writes nothing.
+ * the secret that the address of its receiver has told to the hosts of the job: an unauthenticated peer's reads and
+ * writes nothing.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@ struct frame {
     uint64_t address; /* PUT, GET: in the receiver's memory; ANSWER: offset in what was asked for */
     uint64_t count;   /* GET: bytes; LANDED: puts */
     uint64_t id;      /* GET, ANSWER: the get */
-    uint32_t host;    /* the sender; a guest's number follows those of the hosts */
+    uint32_t host;    /* the sender; a PE endpoint's number follows those of the hosts */
     uint8_t kind;     /* enum frame_kind */
     uint8_t is_last;  /* PUT, ANSWER: nothing follows */
     uint8_t zero[2];
@@ -272,13 +273,13 @@ ucs_status_t quoit_ucx_on_frame(void *arg, const void *header, size_t header_byt
     struct frame frame;
     ucx->done_count++;
     if (header_bytes != sizeof frame || (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0)
-        return UCS_OK; /* a stranger's */
+        return UCS_OK; /* an unauthenticated peer's */
     memcpy(&frame, header, sizeof frame);
     if (frame.secret != ucx->secret || frame.host >= ucx->peer_count || ucx->peers[frame.host].is_failed)
         return UCS_OK;
     struct peer *peer = &ucx->peers[frame.host];
     if (frame.host >= ucx->host_count && (!peer->endpoint || peer->coming))
-        return UCS_OK; /* of a guest that was not taken, or has gone */
+        return UCS_OK; /* of a PE endpoint that was not taken, or has gone */
     switch (frame.kind) {
     case FRAME_PUT:
         take_put(peer, &frame, data, bytes);

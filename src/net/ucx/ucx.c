@@ -169,7 +169,7 @@ static void on_failed(void *arg, ucp_ep_h endpoint, ucs_status_t status)
     struct peer *peer = arg;
     (void)status;
     if (peer->coming || (peer->endpoint && endpoint != peer->endpoint))
-        return; /* of a guest that has gone, and another one has come */
+        return; /* of a PE endpoint that has gone, and another one has come */
     peer->is_failed = true;
     peer->ucx->events.broken(peer->ucx->events.arg, peer->host);
 }
@@ -182,7 +182,7 @@ static ucs_status_t on_message(void *arg, const void *header, size_t header_byte
     (void)header;
     ucx->done_count++;
     if (header_bytes != 0 || bytes > MESSAGE_BYTES || (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0)
-        return UCS_OK; /* a stranger's */
+        return UCS_OK; /* an unauthenticated peer's */
     if ((uintptr_t)data % 8 != 0)
         data = memcpy(aligned, data, bytes);
     ucx->events.message(ucx->events.arg, data, (uint32_t)bytes);
@@ -237,16 +237,17 @@ static ucs_status_t configure(const struct ucx *ucx, const struct device *device
     return status;
 }
 
-/* A guest does not sleep on its worker. */
+/* A PE endpoint does not sleep on its worker. */
 static enum quoit_status open_context(struct ucx *ucx, const struct device *device,
                                       const struct quoit_net_driver_config *own, char problem[QUOIT_NET_PROBLEM_BYTES])
 {
     ucp_config_t *config;
-    const ucp_params_t params = {
-        .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_NAME,
-        .features = UCP_FEATURE_AM | (own->is_guest ? 0 : UCP_FEATURE_WAKEUP) | (ucx->has_frames ? 0 : UCP_FEATURE_RMA),
-        .estimated_num_eps = ucx->host_count,
-        .name = "quoit"};
+    const ucp_params_t params = {.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS |
+                                               UCP_PARAM_FIELD_NAME,
+                                 .features = UCP_FEATURE_AM | (own->is_pe_endpoint ? 0 : UCP_FEATURE_WAKEUP) |
+                                             (ucx->has_frames ? 0 : UCP_FEATURE_RMA),
+                                 .estimated_num_eps = ucx->host_count,
+                                 .name = "quoit"};
     ucs_status_t status = ucp_config_read(NULL, NULL, &config);
     if (status != UCS_OK)
         return refuse(problem, "ucp_config_read", status);
@@ -294,7 +295,7 @@ static ucs_status_t set_handler(struct ucx *ucx, unsigned id, ucp_am_recv_callba
     return ucp_worker_set_am_recv_handler(ucx->worker, &handler);
 }
 
-static enum quoit_status open_worker(struct ucx *ucx, bool is_guest, char problem[QUOIT_NET_PROBLEM_BYTES])
+static enum quoit_status open_worker(struct ucx *ucx, bool is_pe_endpoint, char problem[QUOIT_NET_PROBLEM_BYTES])
 {
     const ucp_worker_params_t params = {.field_mask =
                                             UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_AM_ALIGNMENT,
@@ -310,7 +311,7 @@ static enum quoit_status open_worker(struct ucx *ucx, bool is_guest, char proble
         return refuse(problem, "ucp_worker_set_am_recv_handler", status);
     if (getrandom(&ucx->secret, sizeof ucx->secret, 0) != (ssize_t)sizeof ucx->secret)
         return refuse(problem, "getrandom", UCS_ERR_IO_ERROR);
-    if (is_guest || ucp_worker_get_efd(ucx->worker, &ucx->wait_fd) != UCS_OK)
+    if (is_pe_endpoint || ucp_worker_get_efd(ucx->worker, &ucx->wait_fd) != UCS_OK)
         ucx->wait_fd = -1;
     ucp_address_t *address;
     size_t bytes;
@@ -412,7 +413,7 @@ static enum quoit_status open_library(struct ucx *ucx, const struct device *devi
     quoit_signals_block(&before);
     enum quoit_status status = open_context(ucx, device, own, problem);
     if (status == QUOIT_OK)
-        status = open_worker(ucx, own->is_guest, problem);
+        status = open_worker(ucx, own->is_pe_endpoint, problem);
     quoit_signals_restore(&before);
     return status;
 }
@@ -437,7 +438,7 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
     ucx->host_count = config->host_count;
     ucx->wait_fd = -1;
     ucx->has_frames = strcmp(device->transport, "tcp") == 0;
-    ucx->peer_count = config->host_count + config->guest_count;
+    ucx->peer_count = config->host_count + config->pe_endpoint_count;
     ucx->peers = calloc(ucx->peer_count, sizeof *ucx->peers);
     for (uint32_t i = 0; ucx->peers && i < ucx->peer_count; i++)
         ucx->peers[i] = (struct peer){.ucx = ucx, .host = i};
@@ -454,8 +455,8 @@ static enum quoit_status open_end(const struct quoit_net_driver_config *config, 
                                                 .transfer_bytes = UINT64_MAX / 2,
                                                 .opening_ns = OPENING_NS,
                                                 .is_rdma = !ucx->has_frames,
-                                                .takes_guests = ucx->has_frames,
-                                                .knows_guests = ucx->has_frames};
+                                                .takes_pe_endpoints = ucx->has_frames,
+                                                .knows_pe_endpoints = ucx->has_frames};
     *end_out = &ucx->end;
     return QUOIT_OK;
 }
@@ -471,9 +472,9 @@ static bool make_endpoint(struct peer *peer, const void *address)
 }
 
 /* An endpoint to a worker takes over the connection that this one has made. Within the handler of a message of that
- * connection UCX 1.13 would then release the message's buffer twice, so the endpoint to a guest waits for the end of
- * progress. */
-static enum quoit_status expect_guest(struct peer *peer, const void *address, size_t bytes)
+ * connection UCX 1.13 would then release the message's buffer twice, so the endpoint to a PE endpoint waits for the end
+ * of progress. */
+static enum quoit_status expect_pe_endpoint(struct peer *peer, const void *address, size_t bytes)
 {
     void *copy = malloc(bytes);
     if (!copy)
@@ -487,7 +488,7 @@ static enum quoit_status expect_guest(struct peer *peer, const void *address, si
 }
 
 /* In the place of one that has gone, if there was one. */
-static void take_guest(struct peer *peer)
+static void take_pe_endpoint(struct peer *peer)
 {
     const ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = UCP_EP_CLOSE_FLAG_FORCE};
     void *request = peer->endpoint ? ucp_ep_close_nbx(peer->endpoint, &param) : NULL, *address = peer->coming;
@@ -504,11 +505,11 @@ static void take_guest(struct peer *peer)
     free(address);
 }
 
-static void take_guests(struct ucx *ucx)
+static void take_pe_endpoints(struct ucx *ucx)
 {
     for (uint32_t i = ucx->host_count; ucx->coming_count > 0 && i < ucx->peer_count; i++)
         if (ucx->peers[i].coming)
-            take_guest(&ucx->peers[i]);
+            take_pe_endpoint(&ucx->peers[i]);
 }
 
 static enum quoit_status connect_host(struct quoit_net_end *end, uint32_t host, const struct quoit_net_address *address)
@@ -521,7 +522,7 @@ static enum quoit_status connect_host(struct quoit_net_end *end, uint32_t host, 
         return QUOIT_INVALID;
     peer->secret = header.base;
     if (host >= ucx->host_count)
-        return expect_guest(peer, text, header.bytes);
+        return expect_pe_endpoint(peer, text, header.bytes);
     return make_endpoint(peer, text) ? QUOIT_OK : QUOIT_INVALID;
 }
 
@@ -754,7 +755,7 @@ static uint32_t progress(struct quoit_net_end *end)
             begin_flush(&ucx->peers[i]);
     for (uint32_t i = 0; i < BATCH_COUNT && ucp_worker_progress(ucx->worker) != 0; i++)
         ; /* not for ever: the caller has heartbeats to send while others put to this host */
-    take_guests(ucx);
+    take_pe_endpoints(ucx);
     if (ucx->has_frames)
         quoit_ucx_send_frames(ucx);
     quoit_ucx_finish_all(quoit_ucx_take_all(&ucx->done), UCS_OK);

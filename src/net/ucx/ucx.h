@@ -51,8 +51,9 @@ struct answer {
 struct peer {
     struct ucx *ucx;
     ucp_ep_h endpoint; /* NULL: not connected */
-    void *coming;  /* of a guest: the worker's address, until progress has made the endpoint. Nothing is sent before */
-    uint32_t host; /* guests follow the hosts */
+    void *coming;      /* of a PE endpoint: the worker's address, until progress has made the endpoint. Nothing is sent
+                          before */
+    uint32_t host;     /* PE endpoints follow the hosts */
     uint32_t send_count; /* under way */
     bool is_flushing;
     bool is_failed;
@@ -83,9 +84,9 @@ struct ucx {
     bool has_frames; /* puts, gets and messages are frames */
     uint64_t secret; /* of this end's frames */
     struct region *regions;
-    uint32_t host; /* this one, or the guest's number */
+    uint32_t host; /* this one, or the PE endpoint's number */
     uint32_t host_count;
-    uint32_t peer_count;    /* hosts, then guests */
+    uint32_t peer_count;    /* hosts, then PE endpoints */
     uint32_t coming_count;  /* peers that are coming */
     uint32_t waiting_count; /* peers that are_waiting */
     struct peer *peers;     /* [peer_count] */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "boot/clerk.h"
+#include "boot/leader.h"
 #include "boot/abstract.h"
 #include "env/clock.h"
 
@@ -8,29 +8,29 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define TRIES      50 /* a clerk has bound its name, and listens at once */
+#define TRIES      50 /* a leader has bound its name, and listens at once */
 #define TRY_NS     200000u
 #define SILENCE_MS 250 /* without another process: those that are missing have ended, or come later */
 
-enum quoit_clerk_role quoit_clerk_meet(const char *name, int *fd_out)
+enum quoit_leader_role quoit_leader_meet(const char *name, int *fd_out)
 {
     for (int i = 0; i < TRIES; i++) {
         enum quoit_status status = quoit_abstract_listen(name, fd_out);
         if (status == QUOIT_OK)
-            return QUOIT_CLERK_SELF;
+            return QUOIT_LEADER_SELF;
         if (status == QUOIT_FULL)
             status = quoit_abstract_connect(name, geteuid(), fd_out);
         if (status == QUOIT_OK)
-            return QUOIT_CLERK_OTHER;
+            return QUOIT_LEADER_OTHER;
         if (status != QUOIT_GONE)
             break;
         quoit_clock_sleep_ns(TRY_NS);
     }
     *fd_out = -1;
-    return QUOIT_CLERK_NONE;
+    return QUOIT_LEADER_NONE;
 }
 
-bool quoit_clerk_hear(int fd, void *told_out, size_t bytes)
+bool quoit_leader_hear(int fd, void *told_out, size_t bytes)
 {
     ssize_t n;
     do
@@ -40,7 +40,7 @@ bool quoit_clerk_hear(int fd, void *told_out, size_t bytes)
     return n == (ssize_t)bytes;
 }
 
-void quoit_clerk_tell(int fd, const void *told, size_t bytes, uint32_t count)
+void quoit_leader_tell(int fd, const void *told, size_t bytes, uint32_t count)
 {
     struct pollfd comes = {.fd = fd, .events = POLLIN};
     while (count > 0) {

@@ -2,7 +2,7 @@
 /* Aim: what a PE puts and gets over its own end of a network, and what not: nothing that could change an order, leave a
  * waiting PE asleep, or be lost. Method: one PE of a job over a network; the test is the network and the proxy, records
  * what it is given, and finishes operations when it likes. */
-#include "engine/ring/guest.h"
+#include "engine/ring/pe_endpoint.h"
 #include "engine/ring/pe_rig.h"
 
 #include <errno.h>
@@ -170,25 +170,25 @@ uint32_t quoit_net_progress(struct quoit_net *net)
 
 /* The job */
 
-static void tell_contacts(bool is_rdma, bool takes_guests)
+static void tell_contacts(bool is_rdma, bool takes_pe_endpoints)
 {
     struct quoit_contacts *contacts = quoit_memory_contacts(&rig.layout, rig.memory);
     *contacts = (struct quoit_contacts){.tag = TAG,
                                         .notice_ns = 1,
                                         .opening_ns = OPENING_NS,
                                         .is_rdma = is_rdma,
-                                        .takes_guests = takes_guests,
+                                        .takes_pe_endpoints = takes_pe_endpoints,
                                         .is_told = true};
     for (uint32_t host = 0; host < HOST_COUNT; host++)
         contacts->hosts[host] = (struct quoit_contact){
             .address = {.bytes = host + 1}, .key = {.bytes = host + 10}, .segments = SEGMENTS(host)};
 }
 
-static void open_with(enum quoit_guest_use use, bool is_rdma, bool takes_guests)
+static void open_with(enum quoit_pe_endpoint_use use, bool is_rdma, bool takes_pe_endpoints)
 {
     memset(&test, 0, sizeof test);
     pe_rig_map(&rig, 2 * QUOIT_MANY_BYTES_MAX, true);
-    tell_contacts(is_rdma, takes_guests);
+    tell_contacts(is_rdma, takes_pe_endpoints);
     pe_rig_open(&rig, use);
 }
 
@@ -196,7 +196,7 @@ static void open_with(enum quoit_guest_use use, bool is_rdma, bool takes_guests)
 static int open_test(void **state)
 {
     (void)state;
-    open_with(QUOIT_GUEST_YES, true, false);
+    open_with(QUOIT_PE_ENDPOINT_YES, true, false);
     return 0;
 }
 
@@ -204,7 +204,7 @@ static int open_test(void **state)
 static int open_frames(void **state)
 {
     (void)state;
-    open_with(QUOIT_GUEST_YES, false, true);
+    open_with(QUOIT_PE_ENDPOINT_YES, false, true);
     return 0;
 }
 
@@ -266,7 +266,7 @@ static void a_lone_put_goes_by_itself(void **state)
     assert_memory_equal(operation->local, &sent, sizeof sent);
     assert_true((char *)operation->local >= (char *)test.config.memory);
     assert_true((char *)operation->local < (char *)test.config.memory + test.config.memory_bytes);
-    assert_true(test.config.is_guest);
+    assert_true(test.config.is_pe_endpoint);
 }
 
 /* An adapter may write to pages of the parent at any time; of a page that a child shares, one of the two has a copy. */
@@ -397,7 +397,7 @@ static void a_wake_names_what_was_put(void **state)
     if (request_count() == 1) { /* it waits, unless this machine was held up */
         struct quoit_ring_engine *ring = (struct quoit_ring_engine *)rig.engine;
         while (request_count() == 1)
-            quoit_guest_progress(ring);
+            quoit_pe_endpoint_progress(ring);
     }
     assert_int_equal(request_count(), 2);
     assert_int_equal(request(1)->offset, rig.heap + 100);
@@ -426,7 +426,7 @@ static void what_it_cannot_do_the_proxy_does(void **state)
     assert_int_equal(request_count(), 3);
     execute_requests();
     uint64_t word;
-    assert_false(quoit_guest_get(&rig.context, &rig.peers[2], &word, rig.heap, sizeof word));
+    assert_false(quoit_pe_endpoint_get(&rig.context, &rig.peers[2], &word, rig.heap, sizeof word));
     put(4);
     assert_int_equal(test.operation_count, 1);
 }
@@ -466,7 +466,7 @@ static void a_get_returns_with_the_data(void **state)
     assert_int_equal(test.operations[1].offset, SEGMENTS(2) + rig.heap + 8);
     test.done_status = QUOIT_GONE;
     for (uint32_t i = 0; i < MANY; i++) { /* none keeps its place */
-        assert_false(quoit_guest_get(&rig.context, &rig.peers[4], &word, rig.heap, sizeof word));
+        assert_false(quoit_pe_endpoint_get(&rig.context, &rig.peers[4], &word, rig.heap, sizeof word));
         assert_int_equal(test.operation_count, 3 + i);
     }
     assert_int_equal(word, 0xfedcba9876543210);
@@ -495,7 +495,7 @@ static void frames_carry_what_the_proxy_executes(void **state)
     assert_int_equal(test.sent[2].bytes, 0);
     amo(2, QUOIT_AMO_XOR, 9, NULL, false);
     assert_int_equal(test.config.tag, TAG);
-    assert_int_equal(test.config.guest, 0);
+    assert_int_equal(test.config.pe_endpoint, 0);
     assert_int_equal(test.operation_count + request_count(), 0);
     assert_int_equal(test.sent_count, 4);
     const struct quoit_frame *frame = test.sent;
@@ -627,7 +627,7 @@ static void frames_do_not_pass_requests(void **state)
     uint32_t count = request_count();
     put(4);
     amo(4, QUOIT_AMO_ADD, 1, NULL, false);
-    assert_false(quoit_guest_amo(&rig.context, &rig.peers[4], &(struct quoit_atomic){.size = 8}, &old));
+    assert_false(quoit_pe_endpoint_amo(&rig.context, &rig.peers[4], &(struct quoit_atomic){.size = 8}, &old));
     put_signal(4, bytes, 8);
     assert_int_equal(test.sent_count, 0);
     assert_int_equal(request_count(), count + 3);
@@ -654,7 +654,7 @@ static void workspaces_are_left_to_the_proxy(void **state)
 static void over_rdma_too(void **state)
 {
     (void)state;
-    open_with(QUOIT_GUEST_YES, true, true);
+    open_with(QUOIT_PE_ENDPOINT_YES, true, true);
     amo(4, QUOIT_AMO_ADD, 1, NULL, false);
     put_signal(4, NULL, 0);
     rig.engine->ops->quiet(rig.engine, &rig.context);
@@ -745,16 +745,16 @@ static void while_it_connects_the_proxy_does_it(void **state)
 static void by_itself_only_where_it_may_and_for_a_program_that_gains(void **state)
 {
     (void)state;
-    open_with(QUOIT_GUEST_AUTO, false, false);
-    assert_ptr_equal(((struct quoit_ring_engine *)rig.engine)->guest, NULL);
+    open_with(QUOIT_PE_ENDPOINT_AUTO, false, false);
+    assert_ptr_equal(((struct quoit_ring_engine *)rig.engine)->pe_endpoint, NULL);
     close_test(NULL);
-    open_with(QUOIT_GUEST_NO, true, true);
-    assert_ptr_equal(((struct quoit_ring_engine *)rig.engine)->guest, NULL);
+    open_with(QUOIT_PE_ENDPOINT_NO, true, true);
+    assert_ptr_equal(((struct quoit_ring_engine *)rig.engine)->pe_endpoint, NULL);
     close_test(NULL);
-    open_with(QUOIT_GUEST_AUTO, false, true);
-    assert_ptr_not_equal(((struct quoit_ring_engine *)rig.engine)->guest, NULL);
+    open_with(QUOIT_PE_ENDPOINT_AUTO, false, true);
+    assert_ptr_not_equal(((struct quoit_ring_engine *)rig.engine)->pe_endpoint, NULL);
     close_test(NULL);
-    open_with(QUOIT_GUEST_AUTO, true, false);
+    open_with(QUOIT_PE_ENDPOINT_AUTO, true, false);
     uint32_t count = 0;
     for (; test.open_count == 0 && count < 100000; count++) {
         put(2);

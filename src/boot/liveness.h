@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* vigil.h - detects that PEs wait for what can never come, because another has left the job. For jobs without oshrun.
+/* liveness.h - detects that PEs wait for what can never come, because another has left the job. For jobs without
+ * oshrun.
  *
  * That a PE of a host is elsewhere, though another has passed shmem_finalize, the agent of that host finds in its
  * records; of other hosts it knows when their PEs have passed it. The agent of host 0 reports it. That the PEs of all
@@ -7,8 +8,8 @@
  * the others, through the proxies, once one of them has such a PE (proxy_process.h), and while all PEs of its own host
  * sleep in a routine: so it finds a job in which every PE waits, and reports that.
  */
-#ifndef QUOIT_BOOT_VIGIL_H
-#define QUOIT_BOOT_VIGIL_H
+#ifndef QUOIT_BOOT_LIVENESS_H
+#define QUOIT_BOOT_LIVENESS_H
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -18,7 +19,7 @@
 #include "boot/proxy_process.h"
 #include "boot/silence.h"
 
-struct quoit_vigil {
+struct quoit_liveness {
     const struct quoit_boot *host; /* layout, and the memory as far as the records */
     pid_t *processes;              /* [local_count]; 0: unknown, or it has ended */
     pid_t proxy;                   /* of this host; 0: none */
@@ -33,26 +34,26 @@ struct quoit_vigil {
     bool is_due; /* some host has a PE in shmem_finalize, since the last round began */
 };
 
-enum quoit_vigil_verdict {
-    QUOIT_VIGIL_FINE,
-    QUOIT_VIGIL_LEFT, /* reported: the job is to be ended */
+enum quoit_liveness_verdict {
+    QUOIT_LIVENESS_FINE,
+    QUOIT_LIVENESS_LEFT, /* reported: the job is to be ended */
 };
 
 /* All PEs of the job are ready, or ready again. */
-void quoit_vigil_begin(struct quoit_vigil *vigil);
+void quoit_liveness_begin(struct quoit_liveness *liveness);
 /* For FINALIZED: all PEs of this host have passed shmem_finalize. */
-struct quoit_proxy_left quoit_vigil_left(const struct quoit_vigil *vigil);
+struct quoit_proxy_left quoit_liveness_left(const struct quoit_liveness *liveness);
 /* Looks for PEs that are elsewhere while another has passed shmem_finalize, at most about once a second. proxy_fd: -1
  * if there is one host. */
-enum quoit_vigil_verdict quoit_vigil_step(struct quoit_vigil *vigil, int proxy_fd, uint64_t now_ns);
+enum quoit_liveness_verdict quoit_liveness_step(struct quoit_liveness *liveness, int proxy_fd, uint64_t now_ns);
 /* Begins a round, or asks host 0 for one, while a PE of a host is in shmem_finalize. */
-enum quoit_vigil_verdict quoit_vigil_ask(struct quoit_vigil *vigil, int proxy_fd, uint64_t now_ns);
+enum quoit_liveness_verdict quoit_liveness_ask(struct quoit_liveness *liveness, int proxy_fd, uint64_t now_ns);
 /* SILENCE, of this host's proxy or of another one. Each host has one agent to which the others pass what they find of
  * it, and which prints the lines. False: that is another one. */
-bool quoit_vigil_take_silence(struct quoit_vigil *vigil, const struct quoit_hosts *hosts,
-                              const struct quoit_proxy_message *message);
+bool quoit_liveness_take_silence(struct quoit_liveness *liveness, const struct quoit_hosts *hosts,
+                                 const struct quoit_proxy_message *message);
 /* LEAVING, HOST_FINALIZED, ELSEWHERE, STILL or STILL_SEEN of another host. The last answer of a round decides. */
-enum quoit_vigil_verdict quoit_vigil_take(struct quoit_vigil *vigil, int proxy_fd,
-                                          const struct quoit_proxy_message *message);
+enum quoit_liveness_verdict quoit_liveness_take(struct quoit_liveness *liveness, int proxy_fd,
+                                                const struct quoit_proxy_message *message);
 
 #endif

@@ -11,9 +11,9 @@
 
 #include "proxy/network_rig.h"
 
-#define GUEST 5u /* the end of PE 3, the second of host 1; hosts come first */
+#define PE_ENDPOINT 5u /* the end of PE 3, the second of host 1; hosts come first */
 
-static struct quoit_frame guest_frame(const struct world *world, uint32_t sequence)
+static struct quoit_frame pe_endpoint_frame(const struct world *world, uint32_t sequence)
 {
     return (struct quoit_frame){.kind = QUOIT_FRAME_AMO,
                                 .op = QUOIT_AMO_ADD,
@@ -32,13 +32,13 @@ static void test_frames_of_a_pe_itself(void **state)
     struct world world;
     (void)state;
     open_world(&world);
-    assert_int_equal(world.net.config.guest_count, 4);
-    assert_true(quoit_memory_contacts(&world.layout, world.memory)->takes_guests);
-    struct quoit_frame frame = guest_frame(&world, 1);
-    world.net.coming_from = GUEST;
+    assert_int_equal(world.net.config.pe_endpoint_count, 4);
+    assert_true(quoit_memory_contacts(&world.layout, world.memory)->takes_pe_endpoints);
+    struct quoit_frame frame = pe_endpoint_frame(&world, 1);
+    world.net.coming_from = PE_ENDPOINT;
     hand_in(&world, &frame, QUOIT_FRAME_BYTES);
     assert_int_equal(heap_word(&world, 1, 1), 5);
-    assert_int_equal(world.net.sent_to, GUEST);
+    assert_int_equal(world.net.sent_to, PE_ENDPOINT);
     assert_int_equal(sent_frame(&world, 0).kind, QUOIT_FRAME_ACK);
     assert_int_equal(sent_frame(&world, 0).flow_sequence, 1);
     assert_int_equal(sent_frame(&world, 0).dest_host, 1);
@@ -47,20 +47,20 @@ static void test_frames_of_a_pe_itself(void **state)
     hand_in(&world, &frame, QUOIT_FRAME_BYTES);
     assert_int_equal(heap_word(&world, 1, 1), 10);
     assert_int_equal(world.net.sent_count, 2);
-    assert_int_equal(world.net.sent_to, GUEST);
+    assert_int_equal(world.net.sent_to, PE_ENDPOINT);
     assert_int_equal(sent_frame(&world, 0).kind, QUOIT_FRAME_VALUE);
     assert_int_equal(sent_frame(&world, 0).token, 9);
     assert_int_equal(sent_frame(&world, 0).operand, 5);
     world.net.coming_from = 0; /* its host counts by itself */
-    frame = guest_frame(&world, 1);
+    frame = pe_endpoint_frame(&world, 1);
     hand_in(&world, &frame, QUOIT_FRAME_BYTES);
     assert_int_equal(world.net.sent_to, 1);
-    world.net.config.on_lost(world.net.config.arg, GUEST, QUOIT_GONE); /* the next one begins anew */
+    world.net.config.on_lost(world.net.config.arg, PE_ENDPOINT, QUOIT_GONE); /* the next one begins anew */
     assert_int_equal(world.lost_count, 0);
-    world.net.coming_from = GUEST;
+    world.net.coming_from = PE_ENDPOINT;
     hand_in(&world, &frame, QUOIT_FRAME_BYTES);
     assert_int_equal(world.lane.status, QUOIT_OK);
-    assert_int_equal(world.net.sent_to, GUEST);
+    assert_int_equal(world.net.sent_to, PE_ENDPOINT);
     assert_int_equal(sent_frame(&world, 0).flow_sequence, 1);
     assert_int_equal(heap_word(&world, 1, 1), 20);
     close_world(&world);
@@ -109,9 +109,9 @@ static void test_malformed_of_a_pe_itself(void **state)
     for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++) {
         struct world world;
         open_world(&world);
-        struct quoit_frame frame = guest_frame(&world, 1);
+        struct quoit_frame frame = pe_endpoint_frame(&world, 1);
         mistakes[i](&frame);
-        world.net.coming_from = GUEST;
+        world.net.coming_from = PE_ENDPOINT;
         hand_in(&world, &frame, QUOIT_FRAME_BYTES);
         if (world.lane.status != QUOIT_INVALID || world.net.sent_count != 0 || heap_word(&world, 1, 1) != 0)
             fail_msg("mistake %zu: status %s, %u messages", i, quoit_status_text(world.lane.status),
@@ -123,20 +123,21 @@ static void test_malformed_of_a_pe_itself(void **state)
 /* Descriptors suffice for as many. */
 static void test_none_in_a_large_job(void **state)
 {
-    struct quoit_job_config job = {.host_count = 2, .pe_count = QUOIT_GUESTS_MAX, .protocol = QUOIT_PROTOCOL_NETWORK};
+    struct quoit_job_config job = {
+        .host_count = 2, .pe_count = QUOIT_PE_ENDPOINTS_MAX, .protocol = QUOIT_PROTOCOL_NETWORK};
     struct rlimit limit, few;
     (void)state;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
     few = limit;
-    few.rlim_cur = 2 * QUOIT_GUESTS_MAX;
+    few.rlim_cur = 2 * QUOIT_PE_ENDPOINTS_MAX;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-    assert_int_equal(quoit_contacts_guest_count(&job), QUOIT_GUESTS_MAX);
+    assert_int_equal(quoit_contacts_pe_endpoint_count(&job), QUOIT_PE_ENDPOINTS_MAX);
     few.rlim_cur--;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-    assert_int_equal(quoit_contacts_guest_count(&job), 0);
+    assert_int_equal(quoit_contacts_pe_endpoint_count(&job), 0);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
     job.pe_count++;
-    assert_int_equal(quoit_contacts_guest_count(&job), 0);
+    assert_int_equal(quoit_contacts_pe_endpoint_count(&job), 0);
 }
 
 int main(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aim: the first process is the clerk and the others hear what it tells; one that hears nothing, or something else,
- * knows that, and nothing waits for a process that does not come. Method: the test is the clerk; forked children meet
+/* Aim: the first process is the leader and the others hear what it tells; one that hears nothing, or something else,
+ * knows that, and nothing waits for a process that does not come. Method: the test is the leader; forked children meet
  * it, and their status says what they heard. */
-#include "boot/clerk.h"
+#include "boot/leader.h"
 #include "boot/abstract.h"
 #include "env/clock.h"
 
@@ -19,9 +19,9 @@
 #include <cmocka.h>
 
 #define CHILDREN_MAX 5
-#define SHORT_NS     200000000u  /* less than the clerk waits for one who is missing */
+#define SHORT_NS     200000000u  /* less than the leader waits for one who is missing */
 #define LIMIT_NS     5000000000u /* more than it does, on a busy machine */
-#define LATE_MAX     20          /* times that a child is held up for longer, and is a clerk itself: all begin again */
+#define LATE_MAX     20          /* times that a child is held up for longer, and is a leader itself: all begin again */
 
 enum heard { HEARD = 10, HEARD_NOTHING, WAS_NONE, WAS_SELF };
 
@@ -30,24 +30,24 @@ static const char word[] = "the lowest is 17";
 static const char *name_of_test(void)
 {
     static _Thread_local char name[QUOIT_ABSTRACT_NAME_BYTES];
-    snprintf(name, sizeof name, "quoit-clerk-test-%d", (int)getpid());
+    snprintf(name, sizeof name, "quoit-leader-test-%d", (int)getpid());
     return name;
 }
 
-/* A process that meets the clerk and expects `bytes`. */
-static pid_t start_child(const char *name, int clerk_fd, size_t bytes)
+/* A process that meets the leader and expects `bytes`. */
+static pid_t start_child(const char *name, int leader_fd, size_t bytes)
 {
     pid_t child = fork();
     assert_true(child >= 0);
     if (child > 0)
         return child;
-    close(clerk_fd);
+    close(leader_fd);
     char heard[64] = "";
     int fd;
-    enum quoit_clerk_role role = quoit_clerk_meet(name, &fd);
-    if (role != QUOIT_CLERK_OTHER)
-        _exit(role == QUOIT_CLERK_SELF ? WAS_SELF : WAS_NONE);
-    _exit(quoit_clerk_hear(fd, heard, bytes) && memcmp(heard, word, bytes) == 0 ? HEARD : HEARD_NOTHING);
+    enum quoit_leader_role role = quoit_leader_meet(name, &fd);
+    if (role != QUOIT_LEADER_OTHER)
+        _exit(role == QUOIT_LEADER_SELF ? WAS_SELF : WAS_NONE);
+    _exit(quoit_leader_hear(fd, heard, bytes) && memcmp(heard, word, bytes) == 0 ? HEARD : HEARD_NOTHING);
 }
 
 static int status_of(pid_t child)
@@ -58,10 +58,10 @@ static int status_of(pid_t child)
     return WEXITSTATUS(status);
 }
 
-static int become_clerk(const char *name)
+static int become_leader(const char *name)
 {
     int fd = -1;
-    assert_int_equal(quoit_clerk_meet(name, &fd), QUOIT_CLERK_SELF);
+    assert_int_equal(quoit_leader_meet(name, &fd), QUOIT_LEADER_SELF);
     assert_true(fd >= 0);
     return fd;
 }
@@ -74,10 +74,10 @@ static void test_all_hear(void **state)
         pid_t children[CHILDREN_MAX];
         int heard_count = 0;
         bool is_late = false;
-        int fd = become_clerk(name); /* again each time: the name is free */
+        int fd = become_leader(name); /* again each time: the name is free */
         for (int i = 0; i < count; i++)
             children[i] = start_child(name, fd, sizeof word);
-        quoit_clerk_tell(fd, word, sizeof word, (uint32_t)count);
+        quoit_leader_tell(fd, word, sizeof word, (uint32_t)count);
         for (int i = 0; i < count; i++) {
             int status = status_of(children[i]);
             heard_count += status == HEARD;
@@ -90,14 +90,14 @@ static void test_all_hear(void **state)
     }
 }
 
-static void test_a_clerk_that_says_nothing(void **state)
+static void test_a_leader_that_says_nothing(void **state)
 {
     (void)state;
     const char *name = name_of_test();
-    int fd = become_clerk(name);
+    int fd = become_leader(name);
     pid_t child = start_child(name, fd, sizeof word);
-    quoit_clock_sleep_ns(SHORT_NS / 4); /* usually it has connected; else it becomes a clerk itself */
-    quoit_clerk_tell(fd, NULL, 0, 0);
+    quoit_clock_sleep_ns(SHORT_NS / 4); /* usually it has connected; else it becomes a leader itself */
+    quoit_leader_tell(fd, NULL, 0, 0);
     int status = status_of(child);
     assert_true(status == HEARD_NOTHING || status == WAS_SELF);
 }
@@ -108,9 +108,9 @@ static void test_a_word_of_another_length(void **state)
     (void)state;
     const char *name = name_of_test();
     for (int i = -1, late_count = 0; i <= 1;) {
-        int fd = become_clerk(name);
+        int fd = become_leader(name);
         pid_t child = start_child(name, fd, sizeof word + (size_t)i);
-        quoit_clerk_tell(fd, word, sizeof word, 1);
+        quoit_leader_tell(fd, word, sizeof word, 1);
         int status = status_of(child);
         late_count += status == WAS_SELF;
         assert_in_range(late_count, 0, LATE_MAX);
@@ -126,10 +126,10 @@ static void test_one_that_does_not_come(void **state)
     int status = WAS_SELF;
     for (int late_count = 0; status == WAS_SELF; late_count++) {
         assert_in_range(late_count, 0, LATE_MAX);
-        int fd = become_clerk(name);
+        int fd = become_leader(name);
         pid_t child = start_child(name, fd, sizeof word);
         uint64_t begin_ns = quoit_clock_now_ns();
-        quoit_clerk_tell(fd, word, sizeof word, 2);
+        quoit_leader_tell(fd, word, sizeof word, 2);
         uint64_t waited_ns = quoit_clock_now_ns() - begin_ns;
         assert_true(waited_ns >= SHORT_NS);
         assert_true(waited_ns < LIMIT_NS);
@@ -138,15 +138,15 @@ static void test_one_that_does_not_come(void **state)
     assert_int_equal(status, HEARD);
 }
 
-/* The name is there, and nobody listens: as between the two calls of a clerk that has just come, but for ever. */
+/* The name is there, and nobody listens: as between the two calls of a leader that has just come, but for ever. */
 static void test_a_name_without_a_listener(void **state)
 {
     (void)state;
     const char *name = name_of_test();
-    int fd = become_clerk(name);
+    int fd = become_leader(name);
     int own = -1;
     assert_int_equal(shutdown(fd, SHUT_RDWR), 0);
-    assert_int_equal(quoit_clerk_meet(name, &own), QUOIT_CLERK_NONE);
+    assert_int_equal(quoit_leader_meet(name, &own), QUOIT_LEADER_NONE);
     assert_int_equal(own, -1);
     close(fd);
 }
@@ -155,7 +155,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_hear),
-        cmocka_unit_test(test_a_clerk_that_says_nothing),
+        cmocka_unit_test(test_a_leader_that_says_nothing),
         cmocka_unit_test(test_a_word_of_another_length),
         cmocka_unit_test(test_one_that_does_not_come),
         cmocka_unit_test(test_a_name_without_a_listener),

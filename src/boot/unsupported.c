@@ -7,11 +7,11 @@
 #include <stdlib.h>
 
 /* What a launcher leaves in the environment of its processes, beside PMI and PMIx. */
-static const struct stranger {
+static const struct unsupported {
     const char *launcher;
     const char *size;   /* a variable with the number of processes; more than one means a job */
     const char *remedy; /* what makes the launcher offer PMI or PMIx */
-} strangers[] = {
+} unsupported_launchers[] = {
     {"srun of Slurm", "SLURM_STEP_NUM_TASKS", "srun --mpi=pmi2, or --mpi=pmix"},
     {"Open MPI's mpirun", "OMPI_COMM_WORLD_SIZE", "an mpirun of Open MPI 2 or later"},
     {"an mpiexec (PMI)", "PMI_SIZE", "no wrapper that closes the descriptor PMI_FD"},
@@ -32,19 +32,19 @@ static enum quoit_status say_broken(const char *variable, const char *value, con
     return QUOIT_UNSUPPORTED;
 }
 
-enum quoit_status quoit_boot_refuse_strangers(void)
+enum quoit_status quoit_boot_refuse_unsupported_launchers(void)
 {
     if (quoit_boot_is_inherited())
         return QUOIT_OK;
-    for (size_t i = 0; i < sizeof strangers / sizeof strangers[0]; i++) {
-        const struct stranger *stranger = &strangers[i];
-        const char *size = getenv(stranger->size);
+    for (size_t i = 0; i < sizeof unsupported_launchers / sizeof unsupported_launchers[0]; i++) {
+        const struct unsupported *unsupported = &unsupported_launchers[i];
+        const char *size = getenv(unsupported->size);
         if (!size || atoi(size) <= 1)
             continue;
         if (!quoit_boot_is_silent())
             quoit_say("started by %s (%s=%.16s) without PMI and PMIx: this would be %.16s jobs of one PE each [Q0301]\n"
                       "  needed: %s; on one host also: oshrun -n %.16s PROGRAM",
-                      stranger->launcher, stranger->size, size, size, stranger->remedy, size);
+                      unsupported->launcher, unsupported->size, size, size, unsupported->remedy, size);
         return QUOIT_UNSUPPORTED;
     }
     const char *rank = getenv("PMIX_RANK"), *fd = getenv("PMI_FD");

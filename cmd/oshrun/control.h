@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* talk.h - the conversation of oshrun with its agent on another host, over two descriptors that a remote shell joins.
+/* control.h - the conversation of oshrun with its agent on another host, over two descriptors that a remote shell
+ * joins.
  *
  * Each side first writes a line: "quoit-agent KEY VERSION PATH\n", with its version
  * (quoit_version_write) and its file. oshrun chooses the key by chance and sends it through the
  * agent's standard input, never on a command line; what the remote shell or a login script prints before the agent's
- * line is skipped. After the line come frames: a struct talk_frame, then its bytes, in the host's own byte order.
+ * line is skipped. After the line come frames: a struct control_frame, then its bytes, in the host's own byte order.
  *
  *   oshrun                         agent
  *   SETUP                   ->                       who you are, the command line, the environment
@@ -43,20 +44,20 @@
  *   PING                    <->                      nothing else was said for a while
  *
  * An agent may have started further ones (tree.h). It passes frames for them on, and those that they say to oshrun. A
- * frame's host says whose it is; oshrun says what all are to hear once, to TALK_TO_ALL. Key, line, SETUP and PING are
- * of two neighbours in the tree.
+ * frame's host says whose it is; oshrun says what all are to hear once, to CONTROL_TO_ALL. Key, line, SETUP and PING
+ * are of two neighbours in the tree.
  *
- * Promises: talk_say never blocks; what is said arrives in order, or the other side is lost. A side from which nothing
- * comes for quoit_net_notice_ns() of the limit is silent, and waited for: until neither it nor, by another way, its
- * machine has given a sign for the limit, or it alone for TALK_ALIVE_LIMITS of them. Then it is lost; GIVES_UP says so
- * to it. Ends: the agent that loses oshrun ends its PEs; oshrun that loses an agent ends the job.
+ * Promises: control_say never blocks; what is said arrives in order, or the other side is lost. A side from which
+ * nothing comes for quoit_net_notice_ns() of the limit is silent, and waited for: until neither it nor, by another way,
+ * its machine has given a sign for the limit, or it alone for CONTROL_ALIVE_LIMITS of them. Then it is lost; GIVES_UP
+ * says so to it. Ends: the agent that loses oshrun ends its PEs; oshrun that loses an agent ends the job.
  *
  * Trust: what comes is of the other side's version of Quoit, which the first line tells; lengths and numbers are
  * checked all the same.
  * Threads: one.
  */
-#ifndef OSHRUN_TALK_H
-#define OSHRUN_TALK_H
+#ifndef OSHRUN_CONTROL_H
+#define OSHRUN_CONTROL_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,68 +66,68 @@
 #include "buffer.h"
 #include "loop.h"
 
-#define TALK_KEY_BYTES    16
-#define TALK_FRAME_MAX    (20u << 20)
-#define TALK_WINDOW_BYTES (256u << 10) /* of output, and of input, that is not TAKEN yet */
-#define TALK_NO_PE        UINT32_MAX
-#define TALK_ALIVE_LIMITS 5u
+#define CONTROL_KEY_BYTES    16
+#define CONTROL_FRAME_MAX    (20u << 20)
+#define CONTROL_WINDOW_BYTES (256u << 10) /* of output, and of input, that is not TAKEN yet */
+#define CONTROL_NO_PE        UINT32_MAX
+#define CONTROL_ALIVE_LIMITS 5u
 /* One whose line does not come for start_limit_ns is late, and lost after so many of them. */
-#define TALK_START_LIMITS 6u
+#define CONTROL_START_LIMITS 6u
 /* In the place of the PE of a SIGNAL, whose bytes are an int32_t. */
-#define TALK_TO_GROUPS     0u
-#define TALK_TO_PROGRAMS   1u
-#define TALK_TO_PROXY      2u
-#define TALK_TO_OTHERS     3u /* groups of PEs that are not in shmem_global_exit */
-#define TALK_TO_LOST_PROXY 4u /* which another host has lost */
-#define TALK_PROBLEM_BYTES 1024
+#define CONTROL_TO_GROUPS     0u
+#define CONTROL_TO_PROGRAMS   1u
+#define CONTROL_TO_PROXY      2u
+#define CONTROL_TO_OTHERS     3u /* groups of PEs that are not in shmem_global_exit */
+#define CONTROL_TO_LOST_PROXY 4u /* which another host has lost */
+#define CONTROL_PROBLEM_BYTES 1024
 /* In the place of the host: all that are below. */
-#define TALK_TO_ALL UINT32_MAX
+#define CONTROL_TO_ALL UINT32_MAX
 
-enum talk_kind {
-    TALK_PING = 1,
-    TALK_SETUP,
-    TALK_MESSAGE,
-    TALK_MAKE,
-    TALK_CONTACTS,
-    TALK_SAY,
-    TALK_OUTPUT,
-    TALK_TAKEN,
-    TALK_INPUT,
-    TALK_SIGNAL,
-    TALK_ENDED,
-    TALK_PROXY,
-    TALK_PROXY_ENDED,
-    TALK_LOOK,
-    TALK_LOOKED,
-    TALK_STOP,
-    TALK_KILL,
-    TALK_NOTE,
-    TALK_NOTES,
-    TALK_RECORDS,
-    TALK_PROFILE,
-    TALK_TRACE,
-    TALK_SURVEY,
-    TALK_SURVEYED,
-    TALK_STILL,
-    TALK_STILL_SEEN,
-    TALK_FAILED,
-    TALK_LOST,
-    TALK_SHELL_ENDED,
-    TALK_SILENT,
-    TALK_ASK_PROXY,
-    TALK_PROXY_STOPPED,
-    TALK_GIVES_UP,
-    TALK_KIND_COUNT,
+enum control_kind {
+    CONTROL_PING = 1,
+    CONTROL_SETUP,
+    CONTROL_MESSAGE,
+    CONTROL_MAKE,
+    CONTROL_CONTACTS,
+    CONTROL_SAY,
+    CONTROL_OUTPUT,
+    CONTROL_TAKEN,
+    CONTROL_INPUT,
+    CONTROL_SIGNAL,
+    CONTROL_ENDED,
+    CONTROL_PROXY,
+    CONTROL_PROXY_ENDED,
+    CONTROL_LOOK,
+    CONTROL_LOOKED,
+    CONTROL_STOP,
+    CONTROL_KILL,
+    CONTROL_NOTE,
+    CONTROL_NOTES,
+    CONTROL_RECORDS,
+    CONTROL_PROFILE,
+    CONTROL_TRACE,
+    CONTROL_SURVEY,
+    CONTROL_SURVEYED,
+    CONTROL_STILL,
+    CONTROL_STILL_SEEN,
+    CONTROL_FAILED,
+    CONTROL_LOST,
+    CONTROL_SHELL_ENDED,
+    CONTROL_SILENT,
+    CONTROL_ASK_PROXY,
+    CONTROL_PROXY_STOPPED,
+    CONTROL_GIVES_UP,
+    CONTROL_KIND_COUNT,
 };
 
-struct talk_frame {
+struct control_frame {
     uint32_t kind;
     uint32_t pe; /* or what the kind says */
     uint32_t bytes;
     uint32_t host; /* whose agent said it, or hears it */
 };
 
-struct talk {
+struct control {
     struct loop *loop;
     struct watch in;
     struct watch out;
@@ -143,35 +144,37 @@ struct talk {
     bool is_late; /* its line has not come within start_limit_ns */
     bool is_silent;
     bool is_lost;
-    char problem[TALK_PROBLEM_BYTES]; /* why it is lost */
+    char problem[CONTROL_PROBLEM_BYTES]; /* why it is lost */
     /* A frame; its bytes are 8-byte aligned, and valid during the call. */
-    void (*on_frame)(struct talk *talk, const struct talk_frame *frame, const void *bytes);
-    void (*on_lost)(struct talk *talk); /* called once */
+    void (*on_frame)(struct control *control, const struct control_frame *frame, const void *bytes);
+    void (*on_lost)(struct control *control); /* called once */
     void *owner;
-    uint32_t host; /* of the frames that talk_say makes */
+    uint32_t host; /* of the frames that control_say makes */
 };
 
 /* The number that is all the frame holds; 0: it holds something else. */
-int32_t talk_number(const struct talk_frame *frame, const void *bytes);
+int32_t control_number(const struct control_frame *frame, const void *bytes);
 /* Fills the key with chance. */
-bool talk_make_key(unsigned char key_out[TALK_KEY_BYTES]);
+bool control_make_key(unsigned char key_out[CONTROL_KEY_BYTES]);
 /* Takes over both descriptors, which may be pipes or sockets. Says the line. False, with errno: they cannot be waited
  * for. */
-bool talk_open(struct talk *talk, struct loop *loop, int in_fd, int out_fd, const unsigned char key[TALK_KEY_BYTES]);
+bool control_open(struct control *control, struct loop *loop, int in_fd, int out_fd,
+                  const unsigned char key[CONTROL_KEY_BYTES]);
 /* The agent's side, before it has a loop: reads the line and the first frame from in_fd, blocking. The frame's bytes
  * are malloc'd. False: problem_out, which is "" after another version of oshrun was answered on out_fd. */
-bool talk_hear_first(int in_fd, int out_fd, unsigned char key_out[TALK_KEY_BYTES], struct talk_frame *frame_out,
-                     char **bytes_out, char problem_out[TALK_PROBLEM_BYTES]);
-/* The agent's side of talk_open, after talk_hear_first. */
-bool talk_answer(struct talk *talk, struct loop *loop, int in_fd, int out_fd, const unsigned char key[TALK_KEY_BYTES]);
-void talk_say(struct talk *talk, enum talk_kind kind, uint32_t pe, const void *bytes, size_t count);
+bool control_hear_first(int in_fd, int out_fd, unsigned char key_out[CONTROL_KEY_BYTES],
+                        struct control_frame *frame_out, char **bytes_out, char problem_out[CONTROL_PROBLEM_BYTES]);
+/* The agent's side of control_open, after control_hear_first. */
+bool control_answer(struct control *control, struct loop *loop, int in_fd, int out_fd,
+                    const unsigned char key[CONTROL_KEY_BYTES]);
+void control_say(struct control *control, enum control_kind kind, uint32_t pe, const void *bytes, size_t count);
 /* The same for a frame as it came, or as the caller has made it. */
-void talk_pass(struct talk *talk, const struct talk_frame *frame, const void *bytes);
+void control_pass(struct control *control, const struct control_frame *frame, const void *bytes);
 /* Writes what can be written, pings, and looks for silence, which it leaves in is_silent. Returns when to call again at
  * the latest. */
-uint64_t talk_step(struct talk *talk, uint64_t now_ns);
+uint64_t control_step(struct control *control, uint64_t now_ns);
 /* Writes all that was said, for `limit_ns` at most. */
-void talk_flush(struct talk *talk, uint64_t limit_ns);
-void talk_close(struct talk *talk);
+void control_flush(struct control *control, uint64_t limit_ns);
+void control_close(struct control *control);
 
 #endif

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "boot/liveness.h"
+#include "boot/crash.h"
+#include "boot/ended.h"
+#include "boot/hosts.h"
+#include "env/clock.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LOOK_EVERY_NS    900000000u            /* below the tick of the agent */
+#define OWN_THREAD_COUNT 2u                    /* of a PE: the program's first, and the one of watch.h */
+#define PROXY_NS         20000000u             /* for a proxy to fall asleep after a question or an answer */
+#define GIVE_UP_NS       UINT64_C(10000000000) /* a question or an answer was lost, or a host is stopped */
+
+/* pe: of this host, as everywhere here. */
+static struct quoit_pe_shared *record(const struct quoit_liveness *liveness, uint32_t pe)
+{
+    return quoit_memory_pe(&liveness->host->layout, liveness->host->memory, pe);
+}
+
+/* The last message in its record; pairs with quoit_client_leave_word. */
+static uint32_t word(const struct quoit_liveness *liveness, uint32_t pe)
+{
+    return atomic_load_explicit(&record(liveness, pe)->unsent_kind, memory_order_acquire);
+}
+
+/* A program in Python, which does not go on afterwards, is asked for its line once: an answer may take a while. */
+static void ask_line(const struct quoit_liveness *liveness, uint32_t pe, char line_out[QUOIT_SOURCE_LINE_BYTES])
+{
+    struct quoit_pe_shared *shared = record(liveness, pe);
+    if (atomic_load(&shared->has_interpreter) && liveness->processes[pe] > 0 && !atomic_load(&shared->is_asked)) {
+        quoit_crash_ask(shared);
+        kill(liveness->processes[pe], SIGURG);
+        quoit_crash_await(shared, quoit_clock_now_ns() + QUOIT_CRASH_LINE_NS);
+    }
+    quoit_crash_line(shared, line_out);
+}
+
+/* Of a PE of this host whose job is about to be ended. */
+static struct quoit_proxy_where find_where(const struct quoit_liveness *liveness, uint32_t pe)
+{
+    struct quoit_proxy_where where = {.pe = liveness->host->layout.first_pe + pe};
+    memcpy(where.call, record(liveness, pe)->waiting_in, sizeof where.call);
+    ask_line(liveness, pe, where.line);
+    return where;
+}
+
+/* Of any host. */
+static void say_where(const struct quoit_proxy_where *where)
+{
+    quoit_ended_line(where->line[0] ? "  PE %u was in %.*s (%.*s)" : "  PE %u was in %.*s", where->pe,
+                     QUOIT_CALL_NAME_BYTES - 1, where->call[0] ? where->call : "no call", QUOIT_SOURCE_LINE_BYTES - 1,
+                     where->line);
+}
+
+struct quoit_proxy_left quoit_liveness_left(const struct quoit_liveness *liveness)
+{
+    struct quoit_proxy_left left = {.meeting_count = UINT64_MAX};
+    for (uint32_t pe = 0; pe < liveness->host->layout.local_count; pe++)
+        if (word(liveness, pe) == QUOIT_BOOT_FINALIZED && record(liveness, pe)->unsent_meetings < left.meeting_count)
+            left = (struct quoit_proxy_left){.meeting_count = record(liveness, pe)->unsent_meetings,
+                                             .pe = liveness->host->layout.first_pe + pe};
+    return left;
+}
+
+/* shmem_finalize waits for all PEs. If one has left it while another has not entered it, or entered it after more
+ * collectives, the former matched a collective of the latter. Each records LEAVING before any can record FINALIZED. */
+static bool find_elsewhere(const struct quoit_liveness *liveness, struct quoit_proxy_elsewhere *found_out)
+{
+    struct quoit_proxy_left left = quoit_liveness_left(liveness);
+    if (liveness->has_left && liveness->left.meeting_count < left.meeting_count)
+        left = liveness->left;
+    *found_out = (struct quoit_proxy_elsewhere){.left = left.pe};
+    for (uint32_t pe = 0; pe < liveness->host->layout.local_count && left.meeting_count != UINT64_MAX; pe++) {
+        uint32_t kind = word(liveness, pe);
+        bool is_elsewhere =
+            kind == 0 || (kind == QUOIT_BOOT_LEAVING && record(liveness, pe)->unsent_meetings > left.meeting_count);
+        if (!is_elsewhere || found_out->count == QUOIT_PROXY_ELSEWHERE_MAX)
+            continue;
+        found_out->pes[found_out->count++] = find_where(liveness, pe);
+    }
+    return found_out->count > 0;
+}
+
+/* found: of any host. */
+static enum quoit_liveness_verdict report_left(const struct quoit_liveness *liveness,
+                                               const struct quoit_proxy_elsewhere *found)
+{
+    uint32_t pe_count = liveness->host->layout.job.pe_count;
+    if (found->left >= pe_count || found->count > QUOIT_PROXY_ELSEWHERE_MAX)
+        return QUOIT_LIVENESS_FINE;
+    if (!quoit_ended_claim(liveness->host->memory, 1))
+        return QUOIT_LIVENESS_LEFT;
+    quoit_ended_line("PE %u left the job by shmem_finalize, exit(0) or return from main while others were elsewhere; "
+                     "the job was ended [Q0209]",
+                     found->left);
+    for (uint32_t i = 0; i < found->count; i++)
+        say_where(&found->pes[i]);
+    return QUOIT_LIVENESS_LEFT;
+}
+
+static struct quoit_wait_desc_host wait_desc_host_of(void *arg, uint32_t pe)
+{
+    const struct quoit_boot *host = arg;
+    (void)pe;
+    return (struct quoit_wait_desc_host){.layout = &host->layout, .front = host->memory, .memory_fd = host->memory_fd};
+}
+
+/* One that has passed shmem_finalize waits for nothing that this job knows. */
+static struct quoit_looks_pe looks_pe_of(void *arg, uint32_t pe)
+{
+    const struct quoit_liveness *liveness = arg;
+    uint32_t local = pe - liveness->host->layout.first_pe, kind = word(liveness, local);
+    return (struct quoit_looks_pe){.process = kind == QUOIT_BOOT_FINALIZED ? 0 : liveness->processes[local],
+                                   .is_leaving = kind == QUOIT_BOOT_LEAVING};
+}
+
+/* The questions travel as the traffic of the hosts does, so that is not looked at. */
+static void look(const struct quoit_liveness *liveness, const struct quoit_rounds_question *question,
+                 struct quoit_rounds_answer *answer_out)
+{
+    const struct quoit_boot *host = liveness->host;
+    const struct quoit_looks looks = {.layout = &host->layout,
+                                      .front = host->memory,
+                                      .memory_fd = host->memory_fd,
+                                      .wait_descs = {.pe_count = host->layout.job.pe_count,
+                                                     .is_partial = true,
+                                                     .host_of = wait_desc_host_of,
+                                                     .arg = (void *)(uintptr_t)host},
+                                      .seen = liveness->seen,
+                                      .own_thread_count = OWN_THREAD_COUNT,
+                                      .misses_host = liveness->silences.silent_count > 0,
+                                      .proxy = liveness->proxy,
+                                      .proxy_ns = PROXY_NS,
+                                      .pe_of = looks_pe_of,
+                                      .arg = (void *)(uintptr_t)liveness};
+    quoit_looks_take(&looks, question, answer_out);
+}
+
+static void report_polled(const struct quoit_liveness *liveness)
+{
+    uint32_t count = liveness->host->layout.local_count;
+    quoit_ended_line("PE %u left the job by shmem_finalize, exit(0) or return from main and the others do nothing but "
+                     "wait or poll for what no PE will write; the job was ended [Q0244]",
+                     liveness->rounds.sum.leaver);
+    for (uint32_t pe = 0; pe < count && pe < QUOIT_PROXY_ELSEWHERE_MAX; pe++) {
+        if (word(liveness, pe) == QUOIT_BOOT_LEAVING)
+            continue;
+        struct quoit_proxy_where where = find_where(liveness, pe);
+        say_where(&where);
+    }
+}
+
+static void report_kept(const struct quoit_liveness *liveness)
+{
+    const struct quoit_rounds *rounds = &liveness->rounds;
+    quoit_ended_line("PE %u left the job by shmem_finalize, exit(0) or return from main with a lock for which PE "
+                     "%u waits in shmem_set_lock; the job was ended [Q0242]",
+                     rounds->keeper, rounds->waiter);
+    uint32_t local = rounds->waiter - liveness->host->layout.first_pe; /* unless it is on another host */
+    if (local >= liveness->host->layout.local_count)
+        return;
+    struct quoit_proxy_where where = find_where(liveness, local);
+    say_where(&where);
+}
+
+/* What this host knows: its own PEs. */
+static void report_hang(const struct quoit_liveness *liveness)
+{
+    quoit_ended_line(
+        "warning: every PE waits, and nothing has moved for %u s: for a value that no PE is left to write, "
+        "a lock whose holder waits too, or in collectives that do not match [Q0140]",
+        (unsigned)(liveness->rounds.still_ns / 1000000000u));
+    for (uint32_t pe = 0; pe < liveness->host->layout.local_count && pe < QUOIT_PROXY_ELSEWHERE_MAX; pe++) {
+        struct quoit_proxy_where where = {.pe = liveness->host->layout.first_pe + pe};
+        memcpy(where.call, record(liveness, pe)->waiting_in, sizeof where.call);
+        say_where(&where);
+    }
+}
+
+static enum quoit_liveness_verdict conclude(struct quoit_liveness *liveness)
+{
+    const struct quoit_job_config *job = &liveness->host->layout.job;
+    struct quoit_rounds *rounds = &liveness->rounds;
+    enum quoit_rounds_verdict verdict = quoit_rounds_end(rounds, job->pe_count);
+    if (verdict == QUOIT_ROUNDS_MOVES || verdict == QUOIT_ROUNDS_NOTES)
+        return QUOIT_LIVENESS_FINE;
+    if (verdict == QUOIT_ROUNDS_HANGS) {
+        report_hang(liveness);
+        return QUOIT_LIVENESS_FINE;
+    }
+    if (verdict == QUOIT_ROUNDS_WARNS) {
+        quoit_ended_line("warning: PE %u waits in shmem_finalize, the others wait elsewhere%s, and nothing has moved "
+                         "for %u s [Q0220]",
+                         rounds->sum.leaver, rounds->sum.has_polls ? " or do nothing but poll" : "",
+                         (unsigned)(QUOIT_ROUNDS_WARN_NS / 1000000000u));
+        return QUOIT_LIVENESS_FINE;
+    }
+    if (!quoit_ended_claim(liveness->host->memory, 1))
+        return QUOIT_LIVENESS_LEFT;
+    if (verdict == QUOIT_ROUNDS_POLLED)
+        report_polled(liveness);
+    else
+        report_kept(liveness);
+    return QUOIT_LIVENESS_LEFT;
+}
+
+void quoit_liveness_begin(struct quoit_liveness *liveness)
+{
+    liveness->has_left = false;
+}
+
+enum quoit_liveness_verdict quoit_liveness_step(struct quoit_liveness *liveness, int proxy_fd, uint64_t now_ns)
+{
+    struct quoit_proxy_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_ELSEWHERE};
+    struct quoit_proxy_elsewhere *found = &message.body.word.is.elsewhere;
+    if (now_ns < liveness->next_ns)
+        return QUOIT_LIVENESS_FINE;
+    liveness->next_ns = now_ns + LOOK_EVERY_NS;
+    if (!find_elsewhere(liveness, found))
+        return QUOIT_LIVENESS_FINE;
+    if (liveness->host->layout.host == 0)
+        return report_left(liveness, found);
+    quoit_proxy_process_offer(proxy_fd, &message); /* again and again, until the job ends */
+    return QUOIT_LIVENESS_FINE;
+}
+
+static bool has_leaver(const struct quoit_liveness *liveness)
+{
+    for (uint32_t pe = 0; pe < liveness->host->layout.local_count; pe++)
+        if (word(liveness, pe) == QUOIT_BOOT_LEAVING)
+            return true;
+    return false;
+}
+
+/* All PEs of this host sleep in a routine: those of the others may, too. */
+static bool may_hang(const struct quoit_liveness *liveness)
+{
+    for (uint32_t pe = 0; pe < liveness->host->layout.local_count; pe++)
+        if (!__atomic_load_n(&record(liveness, pe)->waiting_in[0], __ATOMIC_RELAXED))
+            return false;
+    return true;
+}
+
+static enum quoit_liveness_verdict take_answer(struct quoit_liveness *liveness, uint32_t host,
+                                               const struct quoit_rounds_answer *answer)
+{
+    struct quoit_rounds *rounds = &liveness->rounds;
+    bool is_last = quoit_rounds_take(rounds, host, answer, sizeof *answer) && !rounds->is_open;
+    return is_last ? conclude(liveness) : QUOIT_LIVENESS_FINE;
+}
+
+static enum quoit_liveness_verdict begin_round(struct quoit_liveness *liveness, int proxy_fd, uint64_t now_ns)
+{
+    struct quoit_rounds *rounds = &liveness->rounds;
+    struct quoit_rounds_answer own;
+    struct quoit_proxy_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_STILL};
+    quoit_rounds_begin(rounds, liveness->host->layout.job.host_count, now_ns);
+    liveness->is_due = false;
+    message.body.word.is.question = rounds->question;
+    if (proxy_fd >= 0)
+        quoit_proxy_process_offer(proxy_fd, &message);
+    look(liveness, &rounds->question, &own);
+    return take_answer(liveness, 0, &own);
+}
+
+enum quoit_liveness_verdict quoit_liveness_ask(struct quoit_liveness *liveness, int proxy_fd, uint64_t now_ns)
+{
+    bool is_first = liveness->host->layout.host == 0;
+    uint64_t apart_ns = liveness->rounds.is_open ? GIVE_UP_NS : QUOIT_ROUNDS_APART_NS;
+    if ((liveness->asked_ns && now_ns < liveness->asked_ns + apart_ns) ||
+        !(liveness->is_due || has_leaver(liveness) || (is_first && may_hang(liveness))))
+        return QUOIT_LIVENESS_FINE;
+    liveness->asked_ns = now_ns;
+    if (is_first)
+        return begin_round(liveness, proxy_fd, now_ns);
+    quoit_proxy_process_offer(proxy_fd,
+                              &(struct quoit_proxy_message){.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_LEAVING});
+    return QUOIT_LIVENESS_FINE;
+}
+
+static void answer(const struct quoit_liveness *liveness, int proxy_fd, const struct quoit_rounds_question *question)
+{
+    struct quoit_proxy_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_STILL_SEEN};
+    if (question->lock_count > QUOIT_ROUNDS_LOCKS_MAX)
+        return;
+    look(liveness, question, &message.body.word.is.answer);
+    quoit_proxy_process_offer(proxy_fd, &message);
+}
+
+enum quoit_liveness_verdict quoit_liveness_take(struct quoit_liveness *liveness, int proxy_fd,
+                                                const struct quoit_proxy_message *message)
+{
+    switch (message->kind) {
+    case QUOIT_PROXY_STILL:
+        answer(liveness, proxy_fd, &message->body.word.is.question);
+        break;
+    case QUOIT_PROXY_STILL_SEEN:
+        return take_answer(liveness, message->body.word.host, &message->body.word.is.answer);
+    case QUOIT_PROXY_HOST_FINALIZED:
+        liveness->has_left = true;
+        liveness->left = message->body.word.is.left;
+        break;
+    case QUOIT_PROXY_ELSEWHERE:
+        return report_left(liveness, &message->body.word.is.elsewhere);
+    default:
+        liveness->is_due = true;
+    }
+    return QUOIT_LIVENESS_FINE;
+}
+
+bool quoit_liveness_take_silence(struct quoit_liveness *liveness, const struct quoit_hosts *hosts,
+                                 const struct quoit_proxy_message *message)
+{
+    const struct quoit_proxy_silence *found = &message->body.word.is.silence;
+    const struct quoit_boot *own = liveness->host;
+    struct quoit_silences *silences = &liveness->silences;
+    uint64_t now_ns = quoit_clock_now_ns();
+    char who[QUOIT_HOSTS_TEXT_BYTES + 8], text[QUOIT_SILENCE_TEXT_BYTES];
+    if (found->host >= hosts->count)
+        return true;
+    quoit_silences_take(silences, message->body.word.host, found, now_ns);
+    if (quoit_silence_reporter(found->host) != own->layout.host)
+        return false;
+    enum quoit_silence_line line = quoit_silences_due(silences, found->host, false, 0, now_ns);
+    if (line == QUOIT_SILENCE_NO_LINE || quoit_ended_decision(own->memory) >= 0)
+        return true;
+    snprintf(who, sizeof who, "host %s", hosts->list[found->host].name);
+    quoit_silence_text(&silences->hosts[found->host], line, who, "QUOIT_NETWORK_LIMIT", own->network.network_limit_ns,
+                       now_ns, text);
+    quoit_ended_line("%s", text);
+    return true;
+}
