@@ -43,7 +43,7 @@ class Examples(installed.Case):
 
     def test_every_example(self):
         folder = os.path.join(self.prefix, "share", "quoit", "examples")
-        self.assertEqual({re.sub("[.]c(pp)?$", "", name) for name in os.listdir(folder)} - {"python"}, set(EXAMPLES))
+        self.assertEqual({re.sub("[.]c(pp)?$", "", name) for name in os.listdir(folder)} - {"python", "vscode"}, set(EXAMPLES))
         self.write("edges", "a b\nb c\nc a\nd a\n")
         for number, (name, (arguments, pattern)) in enumerate(EXAMPLES.items()):
             self.prefix = (self.copies.blank, self.copies.moved)[number % 2]
