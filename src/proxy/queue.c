@@ -424,6 +424,24 @@ static void follow_links(struct quoit_lane *lane)
     }
 }
 
+/* All PEs. After a look that found no request the first PE is the first again: what follows does not depend on how
+ * often the lane has looked before, and virtual time repeats. */
+static uint32_t poll_pes(struct quoit_lane *lane, uint64_t now_ns)
+{
+    uint32_t local_count = lane->layout->local_count, done_count = 0;
+    bool has_requests = false;
+    for (uint32_t i = 0; i < local_count; i++) {
+        uint32_t local = (lane->first_pe_turn + i) % local_count;
+        const struct quoit_channel *channel = quoit_memory_channel(lane->layout, lane->memory, local, lane->index);
+        if (atomic_load_explicit(&channel->submit_tail, memory_order_relaxed) == lane->submit_heads[local])
+            continue;
+        has_requests = true;
+        done_count += poll_pe(lane, local, now_ns);
+    }
+    lane->first_pe_turn = has_requests && lane->first_pe_turn + 1 < local_count ? lane->first_pe_turn + 1 : 0;
+    return done_count;
+}
+
 static uint32_t step(struct quoit_lane *lane)
 {
     struct quoit_queue_lane *queue = lane->state;
@@ -439,10 +457,7 @@ static uint32_t step(struct quoit_lane *lane)
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
         done_count += poll_queue(lane, side, QUOIT_CLASS_REQUEST, now_ns);
     done_count += resend(lane, now_ns);
-    uint32_t local_count = lane->layout->local_count;
-    for (uint32_t i = 0; i < local_count; i++)
-        done_count += poll_pe(lane, (lane->first_pe_turn + i) % local_count, now_ns);
-    lane->first_pe_turn = lane->first_pe_turn + 1 < local_count ? lane->first_pe_turn + 1 : 0;
+    done_count += poll_pes(lane, now_ns);
     done_count += poll_outbox(lane, now_ns);
     while (quoit_ring_next_completion(queue->ring, &cookie))
         quoit_lane_complete(lane, cookie);

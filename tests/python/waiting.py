@@ -99,7 +99,7 @@ class Waiting(package.Case):
 
     def test_each(self):
         self.time_out(EACH, 4, (r"PE 0 was waiting in shmem_barrier_all \({}\)\n",
-                                r"PE 1 was waiting in shmem_int64_wait_until\w* \({}\) for 2 objects from heap",
+                                r"PE 1 was waiting in shmem_int64_wait_until\w* \({}\) for 2 objects, of which heap \+ \w+ is 0 \(wanted: == 7\)",
                                 r"PE 2 was waiting in shmem_set_lock \({}\) for lock heap .*, which PE 3 holds",
                                 r"PE 3 was waiting in shmem_team_sync \({}\)\n"))
 
