@@ -253,6 +253,7 @@ static int run_in(const struct pane *pane, char **words)
     if (WIFEXITED(status))
         return WEXITSTATUS(status);
     setrlimit(RLIMIT_CORE, &(struct rlimit){0}); /* its own core file is there already */
+    signal(WTERMSIG(status), SIG_DFL);           /* a sanitizer has a handler */
     raise(WTERMSIG(status));
     return 128 + WTERMSIG(status);
 }
