@@ -131,10 +131,12 @@ static void begin_alarm(void)
 
 static void begin_child(void)
 {
+    pid_t own = getpid();
     if (fork() == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        for (;;)
+        while (getppid() == own) /* else it has ended before */
             pause();
+        _exit(0);
     }
 }
 

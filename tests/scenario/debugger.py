@@ -130,13 +130,14 @@ class Debuggers(Terminal):
     @need("gdb")
     def test_gdb(self):
         """Breakpoints, and Ctrl-C, which stops the program alone."""
-        self.open("-n", 2, "--debugger", "gdb -q -nx -iex 'set style enabled off' -iex 'set debuginfod enabled off' --args",
+        self.open("-n", 2, "--debugger", "gdb -q -nx -iex 'set style enabled off' -iex 'set pagination off' -iex 'set debuginfod enabled off' --args",
                   PROGRAM, 0)
         self.expect("(gdb)")
         self.type("break shmem_finalize\nrun\n")
         self.expect("PE 0 waits")
         self.type("\x03")
         self.expect("SIGINT")
+        self.expect("(gdb)")
         self.type("bt\n")
         self.expect("await_debugger (")
         self.type("set var is_released = 1\ncontinue\n")
@@ -161,6 +162,7 @@ class Debuggers(Terminal):
         self.expect("PE 0 waits")
         self.type("\x03")
         self.expect("SIGINT")
+        self.expect("(gdb)")
         self.type("quit\n")
         self.assertEqual(self.status(), 1)
 
