@@ -636,7 +636,7 @@ static void put_clock(const struct job *job, uint32_t host, const struct meeting
 }
 
 /* Of all but host 0, whose clock is that of the file. */
-static void say_error(const struct job *job, const struct meeting_clock *clocks)
+static void report_error(const struct job *job, const struct meeting_clock *clocks)
 {
     uint64_t most_ns = 0;
     for (uint32_t host = 1; host < job->plan->host_count; host++)
@@ -731,7 +731,7 @@ static void drain_machines(struct job *job)
     for (uint32_t host = 1; host < job->plan->host_count && clocks; host++)
         put_clock(job, host, &clocks[host]);
     if (clocks)
-        say_error(job, clocks);
+        report_error(job, clocks);
     say_missing(job);
     free(clocks);
 }

@@ -62,6 +62,21 @@ static struct quoit_profile *own_profile(void)
     return quoit_job.fabric ? quoit_job.fabric->self.profile : NULL;
 }
 
+int shmemx_profiled(void)
+{
+    return own_profile() != NULL;
+}
+
+int shmemx_profile_file(const char *path)
+{
+    return own_profile() ? (int)quoit_profile_file(own_profile(), path) : 0;
+}
+
+void shmemx_profile_line(int file, int line)
+{
+    quoit_profile_set_line((uint32_t)file, line > 0 ? (uint32_t)line : 0);
+}
+
 uint64_t shmemx_profile_begin(const char *routine, const void *from)
 {
     struct quoit_profile *profile = own_profile();
