@@ -19,10 +19,10 @@
 #define NEAR_LEAST 3 /* digits of four that are the same */
 
 static const char help[] =
-    "usage: quoit explain [CODE]...\n"
+    "usage: quoit explain [CODE | WORD]...\n"
     "\n"
     "Prints what a message means by its code, such as Q0116: the cause, an example, and the cure.\n"
-    "Without a code: all codes, each with a line.\n"
+    "For a word: the codes of the messages that are about it, each with a line; without one: all codes.\n"
     "\n"
     "  --help                   print this\n";
 
@@ -93,20 +93,37 @@ static void print_page(FILE *page, bool emphasis)
     }
 }
 
-static void list(const char *folder, struct dirent **entries, int count)
+/* Whether the word stands in the rest of the page, in capitals or not. */
+static bool has_word(FILE *page, const char *word)
 {
+    char line[LINE_BYTES];
+    while (fgets(line, sizeof line, page))
+        if (strcasestr(line, word))
+            return true;
+    return false;
+}
+
+/* A line for each page in which the word stands, or for each at all if it is NULL. Returns whether there is one. */
+static bool list(const char *folder, struct dirent **entries, int count, const char *word)
+{
+    bool is_found = false;
     for (int i = 0; i < count; i++) {
         char line[LINE_BYTES] = "";
         FILE *page = open_page(folder, entries[i]->d_name);
         if (!page)
             continue;
-        if (fgets(line, sizeof line, page) && strncmp(line, "# ", 2) == 0) {
+        if (fgets(line, sizeof line, page) && strncmp(line, "# ", 2) == 0 &&
+            (!word || strcasestr(line, word) || has_word(page, word))) {
             printf("%.*s", CODE_BYTES - 1, line + 2);
             const char *title = line + 2 + CODE_BYTES; /* behind the colon */
             print_text(title, strlen(title));
+            is_found = true;
         }
         fclose(page);
     }
+    if (!is_found && word)
+        quoit_say("no message is about \"%s\"; quoit explain lists all", word);
+    return is_found;
 }
 
 /* Reports that there is no such code, with those that differ in one digit. */
@@ -151,9 +168,8 @@ int command_explain(int argc, char **argv)
             fputs(help, stdout);
             return 0;
         }
-        if (!parse_code(argv[i], code)) {
-            quoit_say("\"%s\" is no code of a message: Q and four digits, such as Q0116; quoit explain lists all",
-                      argv[i]);
+        if (argv[i][0] == '\0') {
+            quoit_say("\"\" is neither a code, such as Q0116, nor a word; quoit explain lists all codes");
             return 2;
         }
     }
@@ -165,12 +181,12 @@ int command_explain(int argc, char **argv)
         return 1;
     }
     if (argc == 1)
-        list(folder, entries, count);
+        list(folder, entries, count, NULL);
     for (int i = 1; i < argc; i++) {
         if (i > 1)
             putchar('\n');
-        parse_code(argv[i], code);
-        status |= !explain(folder, code, entries, count);
+        status |=
+            parse_code(argv[i], code) ? !explain(folder, code, entries, count) : !list(folder, entries, count, argv[i]);
     }
     for (int i = 0; i < count; i++)
         free(entries[i]);
