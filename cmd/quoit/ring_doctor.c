@@ -203,6 +203,6 @@ int ring_doctor(const char *name, const char *given)
     for (uint32_t i = 0; is_up && !reply.plan.is_joined && i < reply.plan.host_count; i++)
         check_link(&findings, &reply, i);
     if (findings.count == 0)
-        printf("nothing is wrong\n");
+        printf("%s\n", is_up ? "nothing is wrong" : "nothing on this machine keeps it from being started");
     return findings.count != 0;
 }

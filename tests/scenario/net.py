@@ -247,6 +247,8 @@ class Ring(scenario.Case):
 
 class Net(Ring):
     def test_traffic(self):
+        self.assertRegex(self.ring("doctor").stdout, r"^the ring .* does not exist: quoit ring up .*\nnothing on this machine "
+                         r"keeps it from being started\n$")
         self.ring("up", "--hosts", 4)
         self.assertEqual(self.ring("doctor").stdout, "nothing is wrong\n")
         self.assertIn(self.name, self.ring("list").stdout.split())
