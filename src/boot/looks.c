@@ -6,11 +6,9 @@
 
 #include <stddef.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define SAMPLES_MAX    64 /* of one look at a PE that polls another host, of whose requests one is mostly under way */
-#define TASK_LINKS     2  /* of /proc/PID/task: itself, and the entry above; then one for each thread */
 #define PROXY_AGAIN_NS 500000u
 
 /* Changes whenever the host sends or fetches something. */
@@ -87,14 +85,6 @@ static uint64_t look_at_wait_desc(const struct quoit_looks *looks, uint32_t pe, 
     return reading.value;
 }
 
-static bool has_other_threads(const struct quoit_looks *looks, pid_t process)
-{
-    char path[48];
-    struct stat tasks;
-    snprintf(path, sizeof path, "/proc/%d/task", (int)process);
-    return stat(path, &tasks) != 0 || tasks.st_nlink != TASK_LINKS + looks->own_thread_count;
-}
-
 /* PEs in shmem_finalize with one of the question's locks: what is so marked was not released before, since the mark is
  * cleared before shmem_clear_lock returns. */
 static void find_kept(const struct quoit_looks *looks, uint32_t pe, const struct quoit_rounds_question *question,
@@ -150,7 +140,10 @@ static void look_at_process(const struct quoit_looks *looks, uint32_t local, pid
     }
     seen->has_rested |= is_at_rest(looks, shared, local, process.state);
     answer->is_at_rest &= seen->has_rested;
-    answer->is_threaded |= has_other_threads(looks, process_id);
+    uint64_t switches;
+    answer->is_threaded |= quoit_process_independent_threads(process_id, &switches) != looks->own_thread_count;
+    if (answer->digest && switches)
+        answer->digest = quoit_rounds_mix(answer->digest, switches) | 1;
     answer->is_woken |= quoit_process_may_be_woken(process_id);
 }
 

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -83,6 +84,52 @@ bool quoit_process_sleeps(pid_t pid)
     if (tasks)
         closedir(tasks);
     return sleeps;
+}
+
+/* A futex that is private to the process and waited for without a limit: what no other process, signal or time ends. */
+static bool waits_for_own_process(pid_t pid, const char *thread)
+{
+    char name[64], text[STAT_BYTES];
+    long number = -1;
+    unsigned long operation = 0, timeout = 0;
+    snprintf(name, sizeof name, "task/%.20s/syscall", thread);
+    if (!read_file(pid, name, text, sizeof text) ||
+        sscanf(text, "%ld %*x %lx %*x %lx", &number, &operation, &timeout) != 3 || number != SYS_futex)
+        return false;
+    unsigned long command = operation & FUTEX_CMD_MASK;
+    return (operation & FUTEX_PRIVATE_FLAG) && (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET) && timeout == 0;
+}
+
+/* How often a thread has given up or lost its processor. 0: it is not shown. */
+static uint64_t switches_of(pid_t pid, const char *thread)
+{
+    static const char by_itself[] = "\nvoluntary_ctxt_switches:";
+    char name[64], status[STATUS_BYTES];
+    unsigned long long count = 0;
+    snprintf(name, sizeof name, "task/%.20s/status", thread);
+    const char *at = read_file(pid, name, status, sizeof status) ? strstr(status, by_itself) : NULL;
+    return at && sscanf(at + strlen(by_itself), "%llu", &count) == 1 ? count : 0;
+}
+
+uint32_t quoit_process_independent_threads(pid_t pid, uint64_t *switches_out)
+{
+    char path[48];
+    uint32_t count = 0;
+    *switches_out = 0;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *tasks = opendir(path);
+    if (!tasks)
+        return UINT32_MAX;
+    for (struct dirent *task; (task = readdir(tasks));) {
+        if (task->d_name[0] == '.')
+            continue;
+        if (waits_for_own_process(pid, task->d_name))
+            *switches_out += switches_of(pid, task->d_name);
+        else
+            count++;
+    }
+    closedir(tasks);
+    return count;
 }
 
 static uint64_t bit_of(int signal_number)

@@ -26,6 +26,10 @@ bool quoit_process_sleeps(pid_t pid);
 /* Whether a wait of the process may be ended by what it started for itself: a child, or a handler of a signal that
  * timers, devices, children and other programs send. What /proc does not show counts as such. */
 bool quoit_process_may_be_woken(pid_t pid);
+/* How many of its threads may go on without another one of them: all but those that wait, with no limit, for what only
+ * the process itself can do, as the idle threads of a pool do. *switches_out changes if one of these has run since.
+ * What /proc does not show counts as a thread that may. */
+uint32_t quoit_process_independent_threads(pid_t pid, uint64_t *switches_out);
 /* Whether it handles, blocks or ignores a signal. */
 bool quoit_process_handles(pid_t pid, int signal_number);
 /* As ps shows it. */

@@ -4,6 +4,7 @@
 #include "env/process.h"
 #include "env/clock.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -14,8 +15,9 @@
 
 #include <cmocka.h>
 
-#define LIMIT_NS UINT64_C(60000000000)
-#define LOOK_NS  1000000u
+#define LIMIT_NS   UINT64_C(60000000000)
+#define LOOK_NS    1000000u
+#define IDLE_COUNT 3
 
 static void end_child(pid_t child)
 {
@@ -150,6 +152,89 @@ static void begin_ignored(void)
     signal(SIGTERM, SIG_IGN);
 }
 
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+
+static void *idle(void *unused)
+{
+    pthread_mutex_lock(&mutex);
+    for (;;)
+        pthread_cond_wait(&condition, &mutex);
+    return unused;
+}
+
+static void *idle_for_long(void *unused)
+{
+    struct timespec limit;
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += LIMIT_NS / 1000000000u;
+    pthread_mutex_lock(&mutex);
+    pthread_cond_timedwait(&condition, &mutex, &limit);
+    pthread_mutex_unlock(&mutex);
+    return unused;
+}
+
+static void wake_one(int number)
+{
+    (void)number;
+    pthread_cond_signal(&condition);
+}
+
+static void begin_threads(void *(*run)(void *))
+{
+    pthread_t thread;
+    for (int i = 0; i < IDLE_COUNT; i++)
+        if (pthread_create(&thread, NULL, run, NULL) != 0)
+            _exit(1);
+}
+
+static void begin_idle(void)
+{
+    begin_threads(idle);
+    signal(SIGUSR1, wake_one);
+}
+
+static void begin_timed(void)
+{
+    begin_threads(idle_for_long);
+}
+
+static uint32_t await_independent(pid_t child, uint32_t wanted, uint64_t *switches_out)
+{
+    uint64_t end_ns = quoit_clock_now_ns() + LIMIT_NS;
+    uint32_t count = quoit_process_independent_threads(child, switches_out);
+    while (count != wanted && quoit_clock_now_ns() < end_ns) {
+        quoit_clock_sleep_ns(LOOK_NS);
+        count = quoit_process_independent_threads(child, switches_out);
+    }
+    return count;
+}
+
+static void test_independent_threads(void **state)
+{
+    uint64_t switches, later;
+    (void)state;
+    pid_t plain = start_waiting(begin_plain), threaded = start_waiting(begin_idle), timed = start_waiting(begin_timed);
+    uint32_t alone = quoit_process_independent_threads(plain, &switches); /* a sanitizer may have one of its own */
+    assert_in_range(alone, 1, 2);
+    assert_int_equal(await_independent(timed, alone + IDLE_COUNT, &switches), alone + IDLE_COUNT);
+    assert_int_equal(await_independent(threaded, alone, &switches), alone);
+    assert_int_not_equal(switches, 0);
+    assert_int_equal(await_independent(threaded, alone, &later), alone);
+    assert_int_equal(later, switches);
+    kill(threaded, SIGUSR1); /* one of them runs, and waits again */
+    uint64_t end_ns = quoit_clock_now_ns() + LIMIT_NS;
+    while (later == switches && quoit_clock_now_ns() < end_ns) {
+        quoit_clock_sleep_ns(LOOK_NS);
+        quoit_process_independent_threads(threaded, &later);
+    }
+    assert_int_not_equal(later, switches);
+    end_child(plain);
+    end_child(threaded);
+    end_child(timed);
+    assert_int_equal(quoit_process_independent_threads(0, &switches), UINT32_MAX); /* nothing is shown of it */
+}
+
 static void test_what_may_wake(void **state)
 {
     static const struct {
@@ -184,6 +269,7 @@ int main(void)
         cmocka_unit_test(test_processor_time),
         cmocka_unit_test(test_descent),
         cmocka_unit_test(test_what_may_wake),
+        cmocka_unit_test(test_independent_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <shmem.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,6 +119,30 @@ static void circle_of_teams(void)
             shmem_team_sync(teams[(me + i) % 3]);
 }
 
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t work = PTHREAD_COND_INITIALIZER;
+static bool has_work;
+
+static void *work_when_told(void *unused)
+{
+    pthread_mutex_lock(&mutex);
+    while (!has_work)
+        pthread_cond_wait(&work, &mutex);
+    pthread_mutex_unlock(&mutex);
+    __atomic_store_n(&flag, 1, __ATOMIC_RELEASE);
+    return unused;
+}
+
+/* A pool of threads to which nobody gives work */
+static void pool(void)
+{
+    pthread_t thread;
+    for (int i = 0; i < 3; i++)
+        if (pthread_create(&thread, NULL, work_when_told, NULL) != 0)
+            exit(1);
+    value();
+}
+
 /* --- long waits that end --- */
 
 static void pass_to_others(void)
@@ -174,6 +199,28 @@ static void thread(void)
     pthread_t other;
     if (pthread_create(&other, NULL, store_late, NULL) == 0)
         await_flag();
+    pthread_join(other, NULL);
+}
+
+static void *give_work_late(void *unused)
+{
+    sleep(LONG_S);
+    pthread_mutex_lock(&mutex);
+    has_work = true;
+    pthread_cond_signal(&work);
+    pthread_mutex_unlock(&mutex);
+    return unused;
+}
+
+/* Of two threads one sleeps, and gives the idle one work. */
+static void chain(void)
+{
+    pthread_t idle, other;
+    if (pthread_create(&idle, NULL, work_when_told, NULL) != 0 ||
+        pthread_create(&other, NULL, give_work_late, NULL) != 0)
+        exit(1);
+    await_flag();
+    pthread_join(idle, NULL);
     pthread_join(other, NULL);
 }
 
@@ -251,10 +298,12 @@ static const struct kind {
     {"part-of-team", part_of_team},
     {"other-order", other_order},
     {"circle-of-teams", circle_of_teams},
+    {"pool", pool},
     {"sleeps", sleeps},
     {"computes", computes},
     {"reads", reads},
     {"thread", thread},
+    {"chain", chain},
     {"alarms", alarms},
     {"child", child},
     {"gives-up", gives_up},
@@ -268,7 +317,8 @@ int main(int argc, char **argv)
     int provided;
     if (argc != 2)
         return 2;
-    shmem_init_thread(strcmp(argv[1], "thread") == 0 ? SHMEM_THREAD_MULTIPLE : SHMEM_THREAD_SINGLE, &provided);
+    bool has_threads = strcmp(argv[1], "thread") == 0 || strcmp(argv[1], "chain") == 0;
+    shmem_init_thread(has_threads ? SHMEM_THREAD_MULTIPLE : SHMEM_THREAD_SINGLE, &provided);
     me = shmem_my_pe();
     last = shmem_n_pes() - 1;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)

@@ -26,9 +26,10 @@ HANGS = {
     "kept-lock": (r"PE 1 waits for a lock whose holder, PE 0, waits too", "Q0142", r"PE 0 is waiting in shmem_barrier_all"),
     "other-order": (r"the collectives that the PEs are in do not match", "Q0141", r"PE 0 is waiting in shmem_long_sum_reduce"),
     "circle-of-teams": (r"the collectives that the PEs are in do not match", "Q0141", r"PEs 0-2 are waiting in shmem_team_sync"),
+    "pool": (r"no PE is left to write what PE 2 waits for", "Q0140", r"PE 2 is waiting in shmem_long_wait_until .*for flag == 7, which is 0"),
     "part-of-team": (r"the collectives that the PEs are in do not match", "Q0141", r"PE 0 is waiting in shmem_team_sync"),
 }
-WAITS = ("sleeps", "computes", "reads", "thread", "alarms", "child", "gives-up", "trickles", "commands", "stops")
+WAITS = ("sleeps", "computes", "reads", "thread", "chain", "alarms", "child", "gives-up", "trickles", "commands", "stops")
 FEW = ("value", "two-locks", "other-order")  # of each shape but one host
 WAITS_OF_RINGS = ("sleeps", "trickles", "stops")
 LONG_S = 15
