@@ -220,10 +220,9 @@ static void barrier(void)
     end();
 }
 
-/* Sleeps for a while only, since all PEs may have joined, or left. */
-static void sleep_on_machine(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns)
+/* Until the phase is another one, too: all PEs may have joined, or left. */
+static void sleep_on_machine(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns, uint32_t phase)
 {
-    uint32_t phase = atomic_load_explicit(&quoit_virtual_clock->phase, memory_order_acquire);
     uint64_t until_ns = timeout_ns ? machine_now_ns() + timeout_ns : UINT64_MAX;
     while (atomic_load(word) == value && machine_now_ns() < until_ns &&
            atomic_load_explicit(&quoit_virtual_clock->phase, memory_order_acquire) == phase) {
@@ -234,9 +233,11 @@ static void sleep_on_machine(_Atomic uint32_t *word, uint32_t value, uint64_t ti
 
 static void sleep_on(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns)
 {
+    uint32_t phase =
+        atomic_load_explicit(&quoit_virtual_clock->phase, memory_order_acquire); /* pairs with join, leave */
     if (!has_turns()) {
         need_turns();
-        sleep_on_machine(word, value, timeout_ns);
+        sleep_on_machine(word, value, timeout_ns, phase);
         return;
     }
     struct quoit_virtual_word where = word_of(word);
