@@ -4,6 +4,7 @@ and OpenSHMEM work in one program. Method: Hydra, Open MPI's mpirun, and srun in
 up; each is skipped where it is not installed."""
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,8 @@ CONFORMANCE = os.environ["LAUNCHERS_CONFORMANCE"]
 IN_SLURM = "LAUNCHERS_IN_SLURM" in os.environ
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 HYDRA = ["mpiexec.hydra"]
+# What srun prints where the nodes of the job before are not free yet.
+QUEUED = re.compile(r"^srun: job \d+ (queued and waiting for|has been allocated) resources\n", re.M)
 MPIRUN = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"]
 
 
@@ -34,7 +37,7 @@ class Launchers(scenario.Case):
         result = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                                 errors="replace", timeout=scenario.LIMIT_S,
                                 env=scenario.environment(self.mark, **(env or {})))
-        return scenario.Result(result.returncode, result.stdout, result.stderr, time.monotonic() - begin)
+        return scenario.Result(result.returncode, result.stdout, QUEUED.sub("", result.stderr), time.monotonic() - begin)
 
     def check_greetings(self, launcher, count, env=None):
         result = self.launch(*launcher, "-n", count, GREET, env=env)
