@@ -68,21 +68,37 @@ static bool read_signals(const char *status, const char *set, uint64_t *signals_
     return is_shown;
 }
 
+static DIR *open_threads(pid_t pid)
+{
+    char path[48];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    return opendir(path);
+}
+
+/* The number of the next thread, as /proc has it; NULL: that was the last. */
+static const char *next_thread(DIR *threads)
+{
+    struct dirent *entry;
+    do
+        entry = readdir(threads);
+    while (entry && entry->d_name[0] == '.');
+    return entry ? entry->d_name : NULL;
+}
+
 bool quoit_process_sleeps(pid_t pid)
 {
-    char path[48], name[64], text[STAT_BYTES];
-    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    DIR *tasks = opendir(path);
-    bool sleeps = tasks != NULL;
-    for (struct dirent *task; sleeps && (task = readdir(tasks));) {
-        snprintf(name, sizeof name, "task/%.20s/stat", task->d_name);
-        if (task->d_name[0] == '.' || !read_file(pid, name, text, sizeof text)) /* it has just ended */
+    char name[64], text[STAT_BYTES];
+    DIR *threads = open_threads(pid);
+    bool sleeps = threads != NULL;
+    for (const char *thread; sleeps && (thread = next_thread(threads));) {
+        snprintf(name, sizeof name, "task/%.20s/stat", thread);
+        if (!read_file(pid, name, text, sizeof text)) /* it has just ended */
             continue;
         const char *after_name = strrchr(text, ')');
         sleeps = after_name && strncmp(after_name, ") S", 3) == 0;
     }
-    if (tasks)
-        closedir(tasks);
+    if (threads)
+        closedir(threads);
     return sleeps;
 }
 
@@ -100,7 +116,7 @@ static bool waits_for_own_process(pid_t pid, const char *thread)
     return (operation & FUTEX_PRIVATE_FLAG) && (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET) && timeout == 0;
 }
 
-/* How often a thread has given up or lost its processor. 0: it is not shown. */
+/* How often a thread has given up its processor: at least once if it waits. 0: it is not shown. */
 static uint64_t switches_of(pid_t pid, const char *thread)
 {
     static const char by_itself[] = "\nvoluntary_ctxt_switches:";
@@ -113,22 +129,17 @@ static uint64_t switches_of(pid_t pid, const char *thread)
 
 uint32_t quoit_process_independent_threads(pid_t pid, uint64_t *switches_out)
 {
-    char path[48];
     uint32_t count = 0;
     *switches_out = 0;
-    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    DIR *tasks = opendir(path);
-    if (!tasks)
+    DIR *threads = open_threads(pid);
+    if (!threads)
         return UINT32_MAX;
-    for (struct dirent *task; (task = readdir(tasks));) {
-        if (task->d_name[0] == '.')
-            continue;
-        if (waits_for_own_process(pid, task->d_name))
-            *switches_out += switches_of(pid, task->d_name);
-        else
-            count++;
+    for (const char *thread; (thread = next_thread(threads));) {
+        uint64_t switches = waits_for_own_process(pid, thread) ? switches_of(pid, thread) : 0;
+        *switches_out += switches;
+        count += switches == 0;
     }
-    closedir(tasks);
+    closedir(threads);
     return count;
 }
 
