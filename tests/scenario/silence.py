@@ -30,12 +30,16 @@ class Reader(threading.Thread):
 
     def __init__(self, pipe):
         super().__init__(daemon=True)
-        self.pipe, self.text = pipe, ""
+        self.pipe, self.data = pipe, b""
         self.start()
 
     def run(self):
         while data := os.read(self.pipe.fileno(), 65536):
-            self.text += data.decode(errors="replace")
+            self.data += data
+
+    @property
+    def text(self):
+        return scenario.Job.REMARK.sub(b"", self.data).decode(errors="replace")
 
 
 class Silence(scenario.Case):
