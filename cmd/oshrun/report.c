@@ -32,7 +32,9 @@
 struct group {
     const struct wait_note *note;
     const char *executable;
-    uint32_t first;
+    struct quoit_place place;  /* of the call */
+    uint32_t like[GROUPS_MAX]; /* the first PE at each address: compilers make several calls of one line */
+    uint32_t like_count;
     uint32_t count;
     char pes[LIST_BYTES];
 };
@@ -75,26 +77,61 @@ static void tell(FILE *out, const char *code, const char *format, ...)
     fprintf(out, "oshrun: %-*s [%s]\n", CODE_COLUMN - 8, text, code);
 }
 
-static bool is_same_place(const struct job *job, uint32_t a, uint32_t b)
+/* In the same call of the same line, as far as the PEs told it. */
+static bool is_alike(const struct job *job, uint32_t a, uint32_t b)
 {
     const struct wait_note *x = &job->notes[a], *y = &job->notes[b];
     const char *p = job->pes[a].executable, *q = job->pes[b].executable;
     if (!x->is_alive || !y->is_alive)
         return x->is_alive == y->is_alive;
-    return x->phase == y->phase && x->is_stopped == y->is_stopped && x->from == y->from &&
-           strcmp(x->call, y->call) == 0 && strcmp(x->wait_desc_text, y->wait_desc_text) == 0 &&
-           strcmp(x->line, y->line) == 0 && (p == q || (p && q && strcmp(p, q) == 0));
+    return x->phase == y->phase && x->is_stopped == y->is_stopped && strcmp(x->call, y->call) == 0 &&
+           strcmp(x->wait_desc_text, y->wait_desc_text) == 0 && strcmp(x->line, y->line) == 0 &&
+           (p == q || (p && q && strcmp(p, q) == 0));
+}
+
+static bool is_same_place(const struct job *job, uint32_t a, uint32_t b)
+{
+    const struct wait_note *x = &job->notes[a], *y = &job->notes[b];
+    return is_alike(job, a, b) && (!x->is_alive || x->from == y->from);
 }
 
 struct membership {
-    uint32_t like;
+    const struct group *group;
     uint32_t except;
 };
 
 static bool is_in_group(const struct job *job, uint32_t pe, const void *arg)
 {
     const struct membership *membership = arg;
-    return pe != membership->except && is_same_place(job, pe, membership->like);
+    bool is_member = false;
+    for (uint32_t i = 0; i < membership->group->like_count && !is_member; i++)
+        is_member = is_same_place(job, pe, membership->group->like[i]);
+    return pe != membership->except && is_member;
+}
+
+static void find_place(const struct job *job, struct group *group)
+{
+    uint64_t before = group->note->from - 1; /* the call stands before the address it returns to */
+    if (group->note->is_alive && group->note->call[0] && group->note->from)
+        quoit_place_find(group->executable, &before, 1, job->end.told_by_ns, &group->place);
+}
+
+/* Joins the groups whose addresses are of one line. Returns how many are left. */
+static uint32_t join_lines(const struct job *job, struct group *groups, uint32_t group_count)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < group_count; i++) {
+        const struct group *group = &groups[i];
+        uint32_t k = 0;
+        while (k < kept && !(group->place.line[0] && strcmp(groups[k].place.line, group->place.line) == 0 &&
+                             is_alike(job, groups[k].like[0], group->like[0])))
+            k++;
+        if (k < kept)
+            groups[k].like[groups[k].like_count++] = group->like[0];
+        else
+            groups[kept++] = *group;
+    }
+    return kept;
 }
 
 /* Groups the PEs, except `except`, by position. Returns the number of groups, at most GROUPS_MAX. */
@@ -104,13 +141,18 @@ static uint32_t group_pes(const struct job *job, uint32_t except, struct group *
     for (uint32_t pe = 0; pe < job->plan->pe_count && group_count < GROUPS_MAX && job->notes; pe++) {
         bool is_known = pe == except;
         for (uint32_t i = 0; i < group_count && !is_known; i++)
-            is_known = is_same_place(job, pe, groups[i].first);
+            is_known = is_same_place(job, pe, groups[i].like[0]);
         if (is_known)
             continue;
         struct group *group = &groups[group_count++];
-        const struct membership membership = {pe, except};
-        *group = (struct group){.note = &job->notes[pe], .executable = job->pes[pe].executable, .first = pe};
-        group->count = list_pes(job, is_in_group, &membership, group->pes);
+        *group = (struct group){
+            .note = &job->notes[pe], .executable = job->pes[pe].executable, .like = {pe}, .like_count = 1};
+        find_place(job, group);
+    }
+    group_count = join_lines(job, groups, group_count);
+    for (uint32_t i = 0; i < group_count; i++) {
+        const struct membership membership = {&groups[i], except};
+        groups[i].count = list_pes(job, is_in_group, &membership, groups[i].pes);
     }
     return group_count;
 }
@@ -118,11 +160,11 @@ static uint32_t group_pes(const struct job *job, uint32_t except, struct group *
 /* The position of the first of them that answered the launcher's request; see crash.h. */
 static void tell_computing(FILE *out, const struct job *job, const struct group *group)
 {
-    for (uint32_t pe = group->first; pe < job->plan->pe_count; pe++) {
+    for (uint32_t pe = group->like[0]; pe < job->plan->pe_count; pe++) {
         const struct quoit_pe_shared *shared = hosts_pe_shared(job, pe);
         struct quoit_place place;
         if (!shared || atomic_load_explicit(&shared->crash.signal, memory_order_acquire) != SIGURG ||
-            !is_same_place(job, pe, group->first))
+            !is_same_place(job, pe, group->like[0]))
             continue;
         uint64_t base = atomic_load(&shared->load_base);
         uint64_t address = shared->crash.instruction - base - (shared->crash.is_inside ? 1 : 0);
@@ -145,8 +187,7 @@ static void tell_group(FILE *out, const struct job *job, const struct group *gro
     static const char *const verbs[2][2] = {{"were", "was"}, {"are", "is"}};
     const struct wait_note *note = group->note;
     const char *were = verbs[job->end.phase == ENDING_NOT][group->count == 1];
-    struct quoit_place place = {.line = ""};
-    uint64_t before = note->from - 1; /* the call stands before the address it returns to */
+    const struct quoit_place *place = &group->place;
     if (!note->is_alive)
         fprintf(out, "  %s had ended", group->pes);
     else if (note->is_stopped)
@@ -161,14 +202,12 @@ static void tell_group(FILE *out, const struct job *job, const struct group *gro
         fprintf(out, "  %s %s running", group->pes, were);
     else
         fprintf(out, "  %s %s waiting in %s", group->pes, were, note->call);
-    if (note->is_alive && note->call[0] && note->from)
-        quoit_place_find(group->executable, &before, 1, job->end.told_by_ns, &place);
     if (note->is_alive && note->line[0])
         fprintf(out, " (%s)", note->line);
-    else if (place.line[0])
-        fprintf(out, " (%s)", place.line);
-    else if (place.function[0])
-        fprintf(out, " (in %s)", place.function);
+    else if (place->line[0])
+        fprintf(out, " (%s)", place->line);
+    else if (place->function[0])
+        fprintf(out, " (in %s)", place->function);
     if (note->is_alive && note->call[0])
         fprintf(out, "%s", note->wait_desc_text);
     else if (note->is_alive && note->phase == PE_RUNNING && !note->line[0])

@@ -33,6 +33,23 @@ static void values(void)
     shmem_long_p(&flag, 1, (me + 1) % (last + 1));
 }
 
+/* Two calls of one line, as compilers make when they split a loop. */
+#define TWICE(call)                                                                                                    \
+    do                                                                                                                 \
+        if (me == 1) {                                                                                                 \
+            __asm__ volatile("nop");                                                                                   \
+            call;                                                                                                      \
+        } else {                                                                                                       \
+            call;                                                                                                      \
+        }                                                                                                              \
+    while (0)
+
+static void two_calls(void)
+{
+    TWICE(shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1));
+    __asm__ volatile("nop"); /* neither is the last thing that is done here */
+}
+
 static void count_short(void)
 {
     if (me != last)
@@ -289,6 +306,7 @@ static const struct kind {
 } kinds[] = {
     {"value", value},
     {"values", values},
+    {"two-calls", two_calls},
     {"count-short", count_short},
     {"no-signal", no_signal},
     {"any-of", any_of},

@@ -5,6 +5,7 @@ what; it goes on, and Ctrl-C says it again. A wait that somebody ends, however l
 Method: kinds of hangs and of long waits (hang.c), all at once, since they sleep: of each hang the line is awaited, then the job
 is interrupted. Long waits last longer than the 10 s after which the line comes. On one host, on a ring and over a network."""
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -93,6 +94,12 @@ class All(Kinds):
     @unittest.skipIf(HAS_THREADS, "each PE has a second thread")
     def test_hangs_on_a_ring_and_a_network(self):
         self.see_hangs([(shape, kind) for shape in ("ring", "tcp") for kind in FEW])
+
+    @unittest.skipUnless(shutil.which("addr2line"), "lines come from addr2line")
+    def test_calls_of_one_line(self):
+        """Several calls of one line are one place."""
+        words = r"\n  PEs 0-2 were waiting in shmem_long_wait_until \(hang.c:\d+\) for flag == 1, which is 0\n"
+        self.run_out(2, [words], "-n", 3, HANG, "two-calls")
 
     def test_waits_that_end(self):
         self.see_waits([("host", kind) for kind in WAITS] + [("ring", kind) for kind in WAITS_OF_RINGS])
