@@ -128,6 +128,32 @@ static enum quoit_option_id find_option(const char *name, const char **nearest_o
     return quoit_option_find(name, nearest_out);
 }
 
+/* Whether what a job would write over is a program: then the name of the file was left out. */
+static bool is_program(const char *path)
+{
+    char begin[4] = "";
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool is_read = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && (status.st_mode & 0111) &&
+                   read(fd, begin, sizeof begin) == sizeof begin;
+    if (fd >= 0)
+        close(fd);
+    return is_read && (memcmp(begin, "\177ELF", 4) == 0 || memcmp(begin, "#!", 2) == 0);
+}
+
+/* The value of an option that names a file, which stands in a word of its own. */
+static int check_file(enum quoit_option_id id, const char *shown_as, const char *value)
+{
+    const char *placeholder = quoit_options_table[id].placeholder;
+    bool is_path = strcmp(placeholder, "FILE") == 0 || strcmp(placeholder, "DIR") == 0;
+    bool is_written = id == QUOIT_OPT_PROFILE || id == QUOIT_OPT_TRACE || id == QUOIT_OPT_STATS_JSON;
+    if (is_path && value[0] == '-' && value[1])
+        return bad_usage("%s needs a value: %s %s, but %s follows", shown_as, shown_as, placeholder, value);
+    if (is_written && is_program(value))
+        return bad_usage("%s needs a value: %s %s, but %s is a program", shown_as, shown_as, placeholder, value);
+    return PLAN_GO_ON;
+}
+
 /* One argument that begins with a dash, and its value. */
 static int take_option(struct parser *parser)
 {
@@ -156,6 +182,9 @@ static int take_option(struct parser *parser)
         if (parser->at == parser->argc)
             return bad_usage("%s needs a value: %s %s", shown_as, shown_as, quoit_options_table[id].placeholder);
         value = parser->argv[parser->at++];
+        int status = check_file(id, shown_as, value);
+        if (status != PLAN_GO_ON)
+            return status;
     }
     return take_value(parser, id, shown_as, value);
 }

@@ -4,6 +4,7 @@ message. Method: the bounds of every numeric option, read from the table of opti
 included; then a table of the other limits, whose values are read from the headers that define them."""
 import os
 import re
+import tempfile
 import unittest
 
 import scenario
@@ -68,6 +69,27 @@ class Limits(scenario.Case):
                     self.assertRegex(result.err, r"must be .*(\.\.|or more).*\[Q0210\]")
                 if kind == "UINT":
                     self.assertIn("must be", self.with_option(name, kind, 1 << 70).err)
+
+    def test_names_of_files_that_were_left_out(self):
+        """The next option, or the program, is not taken for the file, nor written over."""
+        for option, word in (("--profile", "FILE"), ("--trace", "FILE"), ("--stats-json", "FILE"), ("--output", "DIR"),
+                             ("--hostfile", "FILE"), ("--wdir", "DIR")):
+            result = self.plan(option, "-n", 2)
+            self.assertEqual(result.status, 2, str(result))
+            self.assertIn(f"{option} needs a value: {option} {word}, but -n follows [Q0210]", result.err)
+        with tempfile.TemporaryDirectory() as folder:
+            program, kept = os.path.join(folder, "script"), "#!/bin/sh\n"
+            for option, mode, status in (("--profile", 0o755, 2), ("--trace", 0o755, 2), ("--stats-json", 0o755, 2),
+                                         ("--profile", 0o644, 0)):
+                with open(program, "w") as file:
+                    file.write(kept)
+                os.chmod(program, mode)
+                result = self.plan(option, program)
+                self.assertEqual(result.status, status, str(result))
+                if status:
+                    self.assertIn(f"{option} needs a value: {option} FILE, but {program} is a program [Q0210]", result.err)
+                with open(program) as file:
+                    self.assertEqual(file.read(), kept)
 
     def test_pes(self):
         most, of_host = number("cmd/oshrun/plan.h", "PLAN_PE_COUNT_MAX"), number("src/host/job_config.h", "QUOIT_LOCAL_PES_MAX")
