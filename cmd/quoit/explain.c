@@ -19,10 +19,12 @@
 #define NEAR_LEAST 3 /* digits of four that are the same */
 
 static const char help[] =
-    "usage: quoit explain [CODE | WORD]...\n"
+    "usage: quoit explain [CODE]...\n"
+    "       quoit explain WORD...\n"
     "\n"
     "Prints what a message means by its code, such as Q0116: the cause, an example, and the cure.\n"
-    "For a word: the codes of the messages that are about it, each with a line; without one: all codes.\n"
+    "For words, such as deadlock: the codes of the messages that are about all of them, each with a line; without a\n"
+    "word: all codes.\n"
     "\n"
     "  --help                   print this\n";
 
@@ -93,18 +95,32 @@ static void print_page(FILE *page, bool emphasis)
     }
 }
 
-/* Whether the word stands in the rest of the page, in capitals or not. */
-static bool has_word(FILE *page, const char *word)
+/* Whether a word of the line begins so, in capitals or not. */
+static bool has_word(const char *line, const char *word)
 {
-    char line[LINE_BYTES];
-    while (fgets(line, sizeof line, page))
-        if (strcasestr(line, word))
+    for (const char *at = line; (at = strcasestr(at, word)); at++)
+        if (at == line || !isalnum((unsigned char)at[-1]))
             return true;
     return false;
 }
 
-/* A line for each page in which the word stands, or for each at all if it is NULL. Returns whether there is one. */
-static bool list(const char *folder, struct dirent **entries, int count, const char *word)
+/* Whether all of the words stand in the page, each anywhere. */
+static bool has_words(FILE *page, char *const *words, int count)
+{
+    char line[LINE_BYTES];
+    for (int i = 0; i < count; i++) {
+        bool is_found = false;
+        rewind(page);
+        while (!is_found && fgets(line, sizeof line, page))
+            is_found = has_word(line, words[i]);
+        if (!is_found)
+            return false;
+    }
+    return true;
+}
+
+/* A line for each page in which all of the words stand. Returns whether there is one. */
+static bool list(const char *folder, struct dirent **entries, int count, char *const *words, int word_count)
 {
     bool is_found = false;
     for (int i = 0; i < count; i++) {
@@ -112,8 +128,7 @@ static bool list(const char *folder, struct dirent **entries, int count, const c
         FILE *page = open_page(folder, entries[i]->d_name);
         if (!page)
             continue;
-        if (fgets(line, sizeof line, page) && strncmp(line, "# ", 2) == 0 &&
-            (!word || strcasestr(line, word) || has_word(page, word))) {
+        if (fgets(line, sizeof line, page) && strncmp(line, "# ", 2) == 0 && has_words(page, words, word_count)) {
             printf("%.*s", CODE_BYTES - 1, line + 2);
             const char *title = line + 2 + CODE_BYTES; /* behind the colon */
             print_text(title, strlen(title));
@@ -121,9 +136,18 @@ static bool list(const char *folder, struct dirent **entries, int count, const c
         }
         fclose(page);
     }
-    if (!is_found && word)
-        quoit_say("no message is about \"%s\"; quoit explain lists all", word);
     return is_found;
+}
+
+static void report_nothing(char *const *words, int count)
+{
+    char text[LINE_BYTES] = "";
+    size_t used = 0;
+    for (int i = 0; i < count && used < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i ? " " : "", words[i]);
+    quoit_say(
+        "no message is about \"%s\"; quoit explain lists all, quoit docs find-a-bug says what finds which trouble",
+        text);
 }
 
 /* Reports that there is no such code, with those that differ in one digit. */
@@ -163,7 +187,9 @@ int command_explain(int argc, char **argv)
     char folder[PATH_MAX], code[CODE_BYTES];
     struct dirent **entries;
     int status = 0;
+    bool are_codes = argc > 1;
     for (int i = 1; i < argc; i++) {
+        are_codes &= parse_code(argv[i], code);
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             fputs(help, stdout);
             return 0;
@@ -180,13 +206,15 @@ int command_explain(int argc, char **argv)
         perror(folder);
         return 1;
     }
-    if (argc == 1)
-        list(folder, entries, count, NULL);
-    for (int i = 1; i < argc; i++) {
+    for (int i = 1; i < argc && are_codes; i++) {
+        parse_code(argv[i], code);
         if (i > 1)
             putchar('\n');
-        status |=
-            parse_code(argv[i], code) ? !explain(folder, code, entries, count) : !list(folder, entries, count, argv[i]);
+        status |= !explain(folder, code, entries, count);
+    }
+    if (!are_codes && !list(folder, entries, count, argv + 1, argc - 1)) {
+        report_nothing(argv + 1, argc - 1);
+        status = 1;
     }
     for (int i = 0; i < count; i++)
         free(entries[i]);

@@ -101,16 +101,27 @@ class Explain(installed.Case):
         self.assertEqual(self.run_command("quoit", "explain", "").returncode, 2)
 
     def test_words(self):
-        """A line for each code whose page has the word, whatever its case."""
-        for word in ("lock", "LOCK", "shmem_barrier", "Q011"):
-            expected = []
-            for name in sorted(os.listdir(FOLDER)):
+        """A line for each code whose page has all of the words, each at the begin of one, whatever its case."""
+        texts = {}
+        for name in sorted(os.listdir(FOLDER)):
+            if re.fullmatch(r"Q\d{4}\.md", name):
                 with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
-                    text = file.read()
-                if re.fullmatch(r"Q\d{4}\.md", name) and word.lower() in text.lower():
-                    expected.append(text.splitlines()[0].replace("# ", "", 1).replace(":", "", 1).replace("`", ""))
-            self.assertTrue(expected, word)
-            self.assertEqual(self.command("quoit", "explain", word).splitlines(), expected, word)
+                    texts[name[:-3]] = file.read()
+        for words in (("lock",), ("LOCK",), ("shmem_barrier",), ("Q011",), ("lock", "holder"), ("heap", "Q0112")):
+            expected = [text.splitlines()[0].replace("# ", "", 1).replace(":", "", 1).replace("`", "") for text in texts.values()
+                        if all(re.search(rf"(?<![a-z0-9]){re.escape(word)}", text, re.I) for word in words)]
+            self.assertTrue(expected, words)
+            self.assertEqual(self.command("quoit", "explain", *words).splitlines(), expected, words)
+
+    def test_words_of_people_in_trouble(self):
+        for words, codes in (("deadlock", "Q0140 Q0141 Q0142 Q0206"), ("hangs", "Q0140 Q0141 Q0142 Q0206 Q0220"),
+                             ("segfault", "Q0201"), ("overflow", "Q0102 Q0116"), ("out of bounds", "Q0116 Q0201"),
+                             ("rank", "Q0104")):
+            listed = [line.split()[0] for line in self.command("quoit", "explain", *words.split()).splitlines()]
+            self.assertLessEqual(set(codes.split()), set(listed), words)
+        done = self.run_command("quoit", "explain", "lock", "of", "nobody_at_all")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn('no message is about "lock of nobody_at_all"; quoit explain lists all', done.stderr)
 
     def test_pages_that_are_gone(self):
         """Without them the command says where they should be."""
