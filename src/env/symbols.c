@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NAME_BYTES (QUOIT_SYMBOL_TEXT_BYTES - 24) /* the offset behind it has up to 20 digits */
+#define NAME_BYTES (QUOIT_SYMBOL_TEXT_BYTES - 30) /* the offset behind it has up to 20 digits */
 
 static bool lies_within(const struct quoit_symbols *symbols, uint64_t offset, uint64_t bytes)
 {
@@ -169,7 +169,8 @@ void quoit_symbol_text(const struct quoit_symbol *symbol, uint64_t address, char
         size_t chars = 1 + strcspn(symbol->name + 1, "."); /* a name may begin with a dot */
         snprintf(name, NAME_BYTES, "%.*s", chars < NAME_BYTES ? (int)chars : NAME_BYTES, symbol->name);
     }
-    snprintf(text_out, QUOIT_SYMBOL_TEXT_BYTES, into ? "%s + %llu" : "%s", name, (unsigned long long)into);
+    snprintf(text_out, QUOIT_SYMBOL_TEXT_BYTES, into ? "%s + %llu byte%s" : "%s", name, (unsigned long long)into,
+             into == 1 ? "" : "s");
 }
 
 bool quoit_symbols_name(const char *path, uint64_t address, char text_out[QUOIT_SYMBOL_TEXT_BYTES])

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define QUOIT_SYMBOL_TEXT_BYTES 64
+#define QUOIT_SYMBOL_TEXT_BYTES 72
 
 struct quoit_symbols {
     const char *file; /* NULL: none */
@@ -41,8 +41,8 @@ bool quoit_symbols_find(const struct quoit_symbols *symbols, uint64_t address, b
                         struct quoit_symbol *symbol_out);
 
 /* The name as the source has it: "buf" of a static variable of a C function, which is buf.0 in the table, and
- * "f()::buf" of one of C++, which is _ZZ1fiE3buf; behind it " + 8" if the address is in the middle. A long name is cut
- * off; one of C++ with templates in it stays as it is in the table. */
+ * "f()::buf" of one of C++, which is _ZZ1fiE3buf; behind it " + 8 bytes" if the address is in the middle. A long name
+ * is cut off; one of C++ with templates in it stays as it is in the table. */
 void quoit_symbol_text(const struct quoit_symbol *symbol, uint64_t address, char text_out[QUOIT_SYMBOL_TEXT_BYTES]);
 /* The text of the variable that contains an address of the file. False: none does. */
 bool quoit_symbols_name(const char *path, uint64_t address, char text_out[QUOIT_SYMBOL_TEXT_BYTES]);

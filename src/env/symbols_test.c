@@ -53,10 +53,11 @@ static void test_names(void **state)
     char text[QUOIT_SYMBOL_TEXT_BYTES];
     (void)state;
     expect(of_file, "of_file");
-    expect((char *)of_file + sizeof of_file - 1, "of_file + 39");
-    expect(&of_program[2], "of_program + 16");
+    expect((char *)of_file + sizeof of_file - 1, "of_file + 39 bytes");
+    expect((char *)of_file + 1, "of_file + 1 byte");
+    expect(&of_program[2], "of_program + 16 bytes");
     expect(of_function, "of_function");
-    expect(&of_function[3], "of_function + 24");
+    expect(&of_function[3], "of_function + 24 bytes");
     assert_false(quoit_symbols_name(OWN, in_file((void *)&expect), text)); /* a function is no variable */
     assert_false(quoit_symbols_name(OWN, UINT64_MAX, text));
     assert_false(quoit_symbols_name("/nowhere", in_file(of_file), text));
@@ -122,7 +123,7 @@ static void test_long_name(void **state)
         name[sizeof name - 1] = '\0';
         quoit_symbol_text(&symbol, 0, text); /* an offset of all digits */
         assert_memory_equal(text, name, 32);
-        assert_string_equal(strchr(text, '+'), "+ 18446744073709551615");
+        assert_string_equal(strchr(text, '+'), "+ 18446744073709551615 bytes");
     }
 }
 

@@ -267,7 +267,7 @@ class Loading(Folder):
         """Named as in the library's file, with the only reason."""
         library = self.library()
         name = re.escape(os.path.basename(library))
-        place = rf"shmem_long_p: dest {name}\+0x[0-9a-f]+ \((?:zeroed \+ 7992|constant|value)\) is not a symmetric address \("
+        place = rf"shmem_long_p: dest {name}\+0x[0-9a-f]+ \((?:zeroed \+ 7992 bytes|constant|value)\) is not a symmetric address \("
         variable = f"a variable of the shared library {name}, "
         threads = place + variable + r"left out because the process had several threads at shmem_init, .*\) \[Q0102\]"
         texts = {
@@ -302,12 +302,12 @@ class Loading(Folder):
         self.assertRegex(lines[0], r"^oshrun: PEs 0[-,0-9]*: shmem_long_p: dest 0x[0-9a-f]+ is not a symmetric address \(a stack")
         lines = self.folded("Q0113", "--check", "-n", 4, program, "mistake", "different")
         self.assertEqual(len(lines), 1, lines)
-        self.assertRegex(lines[0], r"^oshrun: PEs [-,1-3]*: shmem_long_sum_reduce: dest is .* \(flag \+ 16\) on PE [1-3].*, but "
-                                   r".* \(flag \+ 8\) on PE 0")
+        self.assertRegex(lines[0], r"^oshrun: PEs [-,1-3]*: shmem_long_sum_reduce: dest is .* \(flag \+ 16 bytes\) on PE [1-3].*, but "
+                                   r".* \(flag \+ 8 bytes\) on PE 0")
 
     def test_static_of_a_function(self):
         """Has the name that it has in the source, in which the compiler's number does not stand."""
-        words = (r"PE 0 was waiting in shmem_long_wait_until.* for flag \+ 24 == 7, which is 0",)
+        words = (r"PE 0 was waiting in shmem_long_wait_until.* for flag \+ 24 bytes == 7, which is 0",)
         for shape in (["-n", 2], ["--hosts", 2, "-n", 2]):
             self.run_out(2, words, *shape, self.program("load.c"), "mistake", "wait")
 
@@ -317,10 +317,10 @@ class Names(Folder):
     SOURCE = os.path.join(HERE, "named.c")
     OSHCXX = os.path.join(scenario.BIN, "oshc++")
     MISTAKES = {
-        "far": r"shmem_putmem: dest {at} \({name} \+ 8\) with 67108864 bytes ends \d+ bytes past the end of [\w.]+'s global "
-               r"variables \[Q0102\]|shmem_putmem: dest {at} \({name} \+ 8\) with 67108864 bytes ends \d+ bytes past the end "
+        "far": r"shmem_putmem: dest {at} \({name} \+ 8 bytes\) with 67108864 bytes ends \d+ bytes past the end of [\w.]+'s global "
+               r"variables \[Q0102\]|shmem_putmem: dest {at} \({name} \+ 8 bytes\) with 67108864 bytes ends \d+ bytes past the end "
                r"of the program's global variables \[Q0102\]",
-        "overlap": r"shmem_long_sum_reduce: dest {at} \({name} \+ 8\) with 16 bytes and source {at} \({name}\) with 16 bytes "
+        "overlap": r"shmem_long_sum_reduce: dest {at} \({name} \+ 8 bytes\) with 16 bytes and source {at} \({name}\) with 16 bytes "
                    r"overlap, but must be the same or lie apart \[Q0119\]",
         "free": r"shmem_free: ptr is {at} \({name}\), which is a variable; shmem_malloc gives what can be freed \[Q0112\]",
     }
@@ -369,7 +369,7 @@ class Names(Folder):
         run("strip", program)
         at = re.escape(os.path.basename(program)) + r"\+0x[0-9a-f]+"
         self.check(program, at, {"program": "of_program"})
-        nameless = {kind: text.replace(r" \({name} \+ 8\)", "").replace(r" \({name}\)", "") for kind, text in self.MISTAKES.items()}
+        nameless = {kind: text.replace(r" \({name} \+ 8 bytes\)", "").replace(r" \({name}\)", "") for kind, text in self.MISTAKES.items()}
         self.check(program, at, {"file": "", "function": ""}, nameless)
 
 

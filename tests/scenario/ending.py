@@ -424,8 +424,8 @@ class Waits(Misbehaving):
         for shape in self.shapes:
             for deed, words in (("signed", "for signed_flag == 5, which is -3"),
                                 ("heap", r"for heap \+ 0x[0-9a-f]+ >= 7, which is 2"),
-                                ("part", r"for words \+ 24 < 0, which is 4000000000"),
-                                ("several", r"for 3 objects, of which words \+ 4 is 0 \(wanted: == 1\)")):
+                                ("part", r"for words \+ 24 bytes < 0, which is 4000000000"),
+                                ("several", r"for 3 objects, of which words \+ 4 bytes is 0 \(wanted: == 1\)")):
                 self.run_out(1, (r"PE 1 was waiting in shmem_\w+" + LINE + " " + words,), *shape, MISBEHAVE, 1, deed)
             self.run_out(1, (r"waiting in shmem_set_lock" + LINE + " for lock held_lock, which PE 1 holds",), *shape, MISBEHAVE,
                          -1, "hold", 1)
