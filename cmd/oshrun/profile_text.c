@@ -26,11 +26,20 @@ static const char *format_ns(uint64_t ns, char text[TIME_BYTES])
     return text;
 }
 
+static bool is_estimate(const struct profile_row *row)
+{
+    return row->all.timed_count < row->all.count;
+}
+
 static void print_rows(const struct profile_table *table, FILE *out)
 {
     uint32_t shown = table->row_count <= ROWS_SHOWN + 1 ? table->row_count : ROWS_SHOWN;
     uint64_t rest_ns = 0;
-    fprintf(out, "  %7s %8s %11s %14s  routine (line)\n", "time", "waiting", "calls", "bytes");
+    bool has_estimate = false;
+    for (uint32_t i = 0; i < shown; i++)
+        has_estimate |= is_estimate(&table->rows[i]);
+    fprintf(out, "  %7s %8s %11s %14s  routine (line)%s\n", "time", "waiting", "calls", "bytes",
+            has_estimate ? "; ~ estimated from some of its calls" : "");
     for (uint32_t i = 0; i < table->row_count; i++) {
         const struct profile_row *row = &table->rows[i];
         char text[2 * QUOIT_PLACE_TEXT_BYTES];
@@ -39,7 +48,7 @@ static void print_rows(const struct profile_table *table, FILE *out)
             rest_ns += row->all.ns;
             continue;
         }
-        fprintf(out, " %c%6.2f%% %7.2f%% %11llu %14llu  %s%s%s%s\n", row->all.timed_count < row->all.count ? '~' : ' ',
+        fprintf(out, " %c%6.2f%% %7.2f%% %11llu %14llu  %s%s%s%s\n", is_estimate(row) ? '~' : ' ',
                 percent(row->all.ns, table->run_ns), percent(row->all.wait_ns, table->run_ns),
                 (unsigned long long)row->all.count, (unsigned long long)row->all.bytes, row->call, line[0] ? " (" : "",
                 line, line[0] ? ")" : "");

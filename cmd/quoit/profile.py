@@ -9,7 +9,7 @@ import sys
 
 FORMAT = 1
 PAGE_DATA = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.S)
-SUMS = ("calls", "bytes", "ns", "wait_ns")
+SUMS = ("calls", "bytes", "ns", "wait_ns", "sampled")
 
 
 class Wrong(Exception):
@@ -106,11 +106,20 @@ def one(profile, by):
     return sorted(rows, key=lambda row: (-row["ns"], row["name"]))
 
 
+def estimate(text, is_one, width):
+    """A time, with ~ before it where only some of the calls were timed."""
+    return f"{'~ ' + text if is_one else text:>{width}}"
+
+
+def where(are_estimates):
+    return "where" + "; ~ estimated from some of its calls" * any(are_estimates)
+
+
 def print_one(profile, rows, shown):
     print(head(profile))
-    print(f"{'time':>9} {'waiting':>9} {'calls':>12} {'bytes':>15}  where")
+    print(f"{'time':>9} {'waiting':>9} {'calls':>12} {'bytes':>15}  {where(row['sampled'] for row in rows[:shown])}")
     for row in rows[:shown]:
-        print(f"{share(row['ns'], profile['run_ns']):>9} {share(row['wait_ns'], profile['run_ns']):>9} {row['calls']:>12} "
+        print(f"{estimate(share(row['ns'], profile['run_ns']), row['sampled'], 9)} {share(row['wait_ns'], profile['run_ns']):>9} {row['calls']:>12} "
               f"{row['bytes']:>15}  {row['name']}")
 
 
@@ -129,10 +138,12 @@ def two(first, second, by):
 
 def print_two(first, second, rows, shown):
     print(f"A  {head(first)}\nB  {head(second)}")
-    print(f"{'time A':>10} {'time B':>10} {'B - A':>10} {'waiting A':>10} {'waiting B':>10} {'calls A':>11} {'calls B':>11}  where")
+    print(f"{'time A':>10} {'time B':>10} {'B - A':>10} {'waiting A':>10} {'waiting B':>10} {'calls A':>11} {'calls B':>11}  "
+          f"{where(row['sampled_a'] or row['sampled_b'] for row in rows[:shown])}")
     for row in rows[:shown]:
-        times = (format_ns(row[key]) for key in ("ns_a", "ns_b", "difference_ns", "wait_ns_a", "wait_ns_b"))
-        print(*(f"{text:>10}" for text in times), f"{row['calls_a']:>11.6g} {row['calls_b']:>11.6g}  {row['name']}")
+        times = [estimate(format_ns(row[f"ns_{run}"]), row[f"sampled_{run}"], 10) for run in "ab"]
+        times += [f"{format_ns(row[key]):>10}" for key in ("difference_ns", "wait_ns_a", "wait_ns_b")]
+        print(*times, f"{row['calls_a']:>11.6g} {row['calls_b']:>11.6g}  {row['name']}")
 
 
 def main(arguments):

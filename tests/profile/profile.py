@@ -87,6 +87,7 @@ class Profile(scenario.Case):
         self.assertEqual(result.status, 0, result)
         summary = result.err.splitlines()
         self.assertLessEqual(len(summary), 20, result.err)
+        self.assertEqual(any(line.startswith(" ~") for line in summary), "; ~ estimated from some of its calls" in result.err)
         self.assertIn(f"all of it: {self.path}\n", result.err)
         walls = dict(map(int, line.split()) for line in result.out.splitlines())
         return self.read(), walls, result.err
@@ -323,7 +324,7 @@ class Profile(scenario.Case):
             self.assertEqual(self.run_job("--profile", path, "-n", pes, KNOWN, rounds, 0).status, 0)
         with open(paths[0], encoding="utf-8") as file:
             found = json.load(file)
-        keys = ("calls", "bytes", "ns", "wait_ns")
+        keys = ("calls", "bytes", "ns", "wait_ns", "sampled")
         rows = self.rows_of(paths[0])
         self.assertEqual(rows, {f"{row['routine']} ({row['line']})": {key: row["all"][key] for key in keys}
                                 for row in found["rows"]})
@@ -340,6 +341,17 @@ class Profile(scenario.Case):
                 self.assertEqual(row[f"{key}_a"], rows.get(name, {}).get(key, 0) / 2)
                 self.assertEqual(row[f"{key}_b"], other.get(name, {}).get(key, 0) / 4)
             self.assertEqual(row["difference_ns"], row["ns_b"] - row["ns_a"])
+        for row in found["rows"]:  # what was not timed is marked, and the mark explained
+            row["all"]["sampled"] = 0
+        for marked in (1, 0):
+            found["rows"][0]["all"]["sampled"] = marked
+            with open(self.path, "w", encoding="utf-8") as file:
+                json.dump(found, file)
+            out = self.quoit(self.path)[1].splitlines()[1:]
+            self.assertEqual(["~" in line for line in out], [bool(marked)] * 2 + [False] * (len(out) - 2))
+            self.assertEqual("estimated" in out[0], bool(marked))
+            out = self.quoit("--rows", 0, self.path, paths[1])[1].splitlines()[3:]
+            self.assertEqual(sum("~" in line[:10] for line in out), marked)
         status, out, _ = self.quoit("--rows", 3, *paths)
         self.assertEqual((status, len(out.splitlines())), (0, 7))
         self.assertIn(f"shmem_barrier_all ({lines()['late']})", self.quoit("--rows", 0, paths[0])[1])
