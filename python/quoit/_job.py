@@ -144,10 +144,20 @@ def caller() -> str:
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
+def hint(error: Any) -> str:
+    """What people meet who take an ordinary array for a symmetric one; "" for other errors."""
+    from ._array import ndarray
+    name = getattr(error, "name", None)  # from Python 3.10 on
+    if not isinstance(error, AttributeError) or type(getattr(error, "obj", None)) is not np.ndarray or not hasattr(ndarray, name):
+        return ""
+    return (f"quoit: this array is an ordinary one of numpy, as the results of arithmetic and of numpy's functions are; {name} is "
+            "for symmetric ones, which quoit.zeros or quoit.asarray makes on all PEs together\n")
+
+
 def report_error(*error: Any) -> None:
     """An exception that ends a PE, as Python shows it: which PE, and in one write, so that oshrun does not mix those of several."""
     import traceback
-    sys.stderr.write(f"PE {job.world.my_pe}: " + "".join(traceback.format_exception(*error)))
+    sys.stderr.write(f"PE {job.world.my_pe}: " + "".join(traceback.format_exception(*error)) + hint(error[1]))
 
 
 def report(of: Job) -> None:
@@ -179,7 +189,8 @@ def agree(team: "Team", call: str) -> None:
     """Collective over the team: all its PEs must give the same text, which describes what they are about to do together.
 
     Otherwise all of them get the same ValueError, so that no PE waits for another. On return, what earlier collectives left
-    in the workspace has been read by every PE of the team."""
+    in the workspace has been read by every PE of the team. PEs in another collective than this one give no text: what came in
+    its place is not shown."""
     work, count, text = job.work, team.n_pes, call.encode()
     team.sync()
     digest = zlib.crc32(text)
@@ -188,11 +199,16 @@ def agree(team: "Team", call: str) -> None:
     if (work.digests[:count] == digest).all():  # then all PEs find it so
         return
     size = min(CALL_BYTES, work.size // count)
-    work.source[:size] = np.frombuffer(text[:size].ljust(size), np.uint8)
+    text = text[:size - 4].ljust(size - 4)
+    work.source[:size] = np.frombuffer(zlib.crc32(text).to_bytes(4, "little") + text, np.uint8)
     _core.fcollect(team._handle, work.dest_at, work.source_at, size)
     calls: dict[str, list[int]] = {}
     for pe in range(count):
-        calls.setdefault(bytes(work.dest[pe * size:(pe + 1) * size]).decode(errors="replace").rstrip(), []).append(pe)
+        said = bytes(work.dest[pe * size:(pe + 1) * size])
+        if zlib.crc32(said[4:]) != int.from_bytes(said[:4], "little"):
+            raise ValueError(f"PEs are in different collective calls, this one in {call}; oshrun --check, or check=True of "
+                             "quoit.run, says which PE is in which")
+        calls.setdefault(said[4:].decode(errors="replace").rstrip(), []).append(pe)
     raise ValueError("PEs of one collective call differ: " +
                      "; ".join(f"{ranges(pes)}: {text}" for text, pes in calls.items()))
 

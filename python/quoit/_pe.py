@@ -24,7 +24,8 @@ def own_frames(error):
     trace = error.__traceback__
     while trace and trace.tb_frame.f_code.co_filename == __file__:
         trace = trace.tb_next
-    return "".join(traceback.format_exception(type(error), error, trace))
+    from quoit._job import hint
+    return "".join(traceback.format_exception(type(error), error, trace)) + hint(error)
 
 
 def failure(error):

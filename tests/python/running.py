@@ -6,7 +6,9 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import tempfile
+import unittest
 
 import package
 import scenario
@@ -290,6 +292,31 @@ deep(100)
         for _, lines in pieces:
             self.assertEqual(lines.count(place), 5, ended.stderr)
             self.assertIn("[Previous line repeated 97 more times]", lines)
+
+    @unittest.skipIf(sys.version_info < (3, 10), "an AttributeError has neither object nor name")
+    def test_ordinary_arrays_taken_for_symmetric_ones(self):
+        """The error of numpy is followed by what is meant; that of another attribute is not."""
+        program = self.script(HEAD + """
+import numpy as np
+array = quoit.zeros(3) + 1
+def wrong(name):
+    return getattr(np.zeros(3), name)
+if __name__ == "__main__":
+    try:
+        wrong(sys.argv[1])
+    except AttributeError:
+        if len(sys.argv) == 2:
+            raise
+    for name in sys.argv[2:]:
+        quoit.run(wrong, name, pes=2)
+""")
+        for words, count in ((("-n", 2, program, "on"), None), (("-n", 2, program, "nothing"), 0),
+                             (("-n", 1, program, "on", "wait"), 1), (("-n", 1, program, "on", "nothing"), 0)):
+            ended = self.run_python("-m", "quoit.run", *words)
+            self.assertEqual(ended.returncode, 1, ended.stderr)
+            told = ended.stderr.count("quoit: this array is an ordinary one of numpy")
+            self.assertEqual(told, ended.stderr.count("PE ") and ended.stderr.count(": Traceback") if count is None else count,
+                             ended.stderr)
 
     def test_small_heap(self):
         """The workspace is as small as the heap needs it, and arrays that have no room are refused on all PEs."""

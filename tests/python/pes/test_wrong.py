@@ -110,6 +110,28 @@ SHARED_PAGES = [
 ]
 
 
+def test_another_collective(monkeypatch):
+    """What PEs that are in another collective leave in the workspace is not shown."""
+    from quoit import _core, _job
+    fcollect, calls = _core.fcollect, []
+
+    def disturbed(team, dest, source, size):
+        fcollect(team, dest, source, size)
+        calls.append(size)
+        if len(calls) == 2:
+            _job.job.work.dest[:size] = 0xd4
+
+    if PES == 1:
+        return
+    monkeypatch.setattr(_core, "fcollect", disturbed)
+    with pytest.raises(ValueError, match=r"PEs are in different collective calls, this one in sum: float64 .*check=True") as raised:
+        quoit.sum(np.ones(4 + (quoit.my_pe() == 0)))
+    assert str(raised.value).isascii()
+    monkeypatch.undo()
+    with pytest.raises(ValueError, match=r"PE 0: sum: float64 \(5,\); PEs? 1.*: sum: float64 \(4,\)"):
+        quoit.sum(np.ones(4 + (quoit.my_pe() == 0)))
+
+
 def test_wrong_calls():
     world = quoit.world()
     alone = world.split(0, 1, 1) if PES > 1 else world
