@@ -21,22 +21,21 @@
 
 static void print_help(void)
 {
-    printf("usage: quoit info [paths|schedules|networks] [--json] [OPTION]...\n\n"
-           "Prints version, parts with their versions and files, build, machine, every option with its value and "
-           "source, the transport from PE 0 to the "
-           "others,\n"
-           "the copy methods between PEs of one host, and limits. With paths, prints only the copy methods: which one "
-           "each\n"
-           "size takes, and why. With schedules, only those of collectives between the hosts of a network. With "
-           "networks, prints only what --network could join the hosts by: the driver, "
-           "provider and\n"
-           "device that auto takes first, and the others; with networks --host a,b, which of these machines reach "
-           "which, at\n"
-           "which addresses, what a job of them takes, and what is in the way. Options are those of oshrun (oshrun "
-           "--help), such as --hosts "
-           "5 -n 10.\n\n"
-           "  --json                   print JSON\n"
-           "  --help                   print this\n");
+    fputs("usage: quoit info [paths|schedules|networks] [--json] [OPTION]...\n"
+          "\n"
+          "Prints version, parts with their versions and files, build, machine, every option with its value and\n"
+          "source, the transport from PE 0 to the others, the copy methods between PEs of one host, and limits.\n"
+          "Options are those of oshrun (oshrun --help), such as --hosts 5 -n 10. Printed alone are with\n"
+          "  paths                    the copy methods: which one each size takes, and why\n"
+          "  schedules                those of collectives between the hosts of a network\n"
+          "  networks                 what --network could join the hosts by: the driver, provider and device\n"
+          "                           that auto takes first, and the others\n"
+          "  networks --host a,b      which of these machines reach which, at which addresses, what a job of\n"
+          "                           them takes, and what is in the way\n"
+          "\n"
+          "  --json                   print JSON\n"
+          "  --help                   print this\n",
+          stdout);
 }
 
 static int refuse(const char *text)

@@ -539,7 +539,8 @@ class Pmi(Namespaces, scenario.Case):
         _, statuses, out, err = self.launch((0, 1), GREET, env={**env, "QUOIT_NETWORK": "tcp", "QUOIT_NETWORK_DEVICE": "10.99.0.0/24"},
                                             each_step=self.end_all)
         self.assertEqual((all(statuses), out), (True, ""), err)
-        self.assertRegex(err, r"no port to listen on eth0 10\.99\.0\.10/24: Address already in use \[Q0222\]")
+        self.assertRegex(err, rf"no port of --network-ports {port}-{port} is left to listen on eth0 10\.99\.0\.10/24: "
+                              r"Address already in use \[Q0222\]")
 
     def test_dropped_and_refused(self):
         """What is sent to the other host gets lost, as a firewall has it, or there is no way to it: device, address and port are

@@ -149,6 +149,14 @@ static enum quoit_status refuse(char problem[QUOIT_NET_PROBLEM_BYTES], const cha
     return QUOIT_SYSTEM;
 }
 
+static void refuse_ports(char problem[QUOIT_NET_PROBLEM_BYTES], struct quoit_ports ports, const char *where)
+{
+    char what[80] = "no port to listen on ";
+    if (ports.low)
+        snprintf(what, sizeof what, "no port of --network-ports %u-%u is left to listen on ", ports.low, ports.high);
+    (void)refuse(problem, what, where);
+}
+
 /* At the best addresses of this machine: which of them the hosts take is chosen later. At the loopback device only if
  * there is nothing else. */
 static enum quoit_status open_places(struct tcp *tcp, const struct quoit_net_driver_config *config,
@@ -172,7 +180,7 @@ static enum quoit_status open_places(struct tcp *tcp, const struct quoit_net_dri
         if (fd < 0 &&
             !config->is_pe_endpoint) { /* an address of IPv6 may be one that the kernel still looks for elsewhere */
             char where[QUOIT_NET_PLACE_TEXT_BYTES];
-            (void)refuse(problem, "no port to listen on ", quoit_net_place_print(&interface->place, where));
+            refuse_ports(problem, config->ports, quoit_net_place_print(&interface->place, where));
             continue;
         }
         *place = interface->place;
