@@ -35,7 +35,7 @@ static void print_help(void)
         "  --once                   tell once, after one interval, and end\n"
         "  --json                   print one JSON object a line\n"
         "  --interval TIME          between two looks (default 1s)\n"
-        "  --list                   list the running jobs and end\n"
+        "  --list                   list the running jobs, for root those of all users, and end\n"
         "  --help                   print this\n");
 }
 

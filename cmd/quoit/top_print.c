@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "top.h"
 
+#include <pwd.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "boot/picture.h"
 #include "boot/wait_desc.h"
@@ -10,6 +12,7 @@
 
 #define NS_PER_S     1e9
 #define NAME_COLUMNS 40 /* a longer name moves the rest of its line */
+#define USER_BYTES   33 /* of a user's name, with its zero */
 
 /* Rates of one direction between two samples, per second. */
 struct rate {
@@ -302,9 +305,28 @@ void top_print_json_string(const char *text, FILE *out)
     putc('"', out);
 }
 
+/* Whose oshrun it is; the number of a user without a name. */
+static const char *name_user(const struct job_view *job, char text_out[USER_BYTES])
+{
+    char path[32];
+    struct stat facts;
+    snprintf(path, sizeof path, "/proc/%d", (int)job->pid);
+    if (stat(path, &facts) != 0)
+        return "?"; /* it has just ended */
+    const struct passwd *user = getpwuid(facts.st_uid);
+    if (user)
+        snprintf(text_out, USER_BYTES, "%s", user->pw_name);
+    else
+        snprintf(text_out, USER_BYTES, "%u", facts.st_uid);
+    return text_out;
+}
+
 static void print_json_job(const struct job_view *job, uint64_t now_ns, FILE *out)
 {
-    fprintf(out, "\"job\": %d, \"program\": ", (int)job->pid);
+    char user[USER_BYTES];
+    fprintf(out, "\"job\": %d, \"user\": ", (int)job->pid);
+    top_print_json_string(name_user(job, user), out);
+    fprintf(out, ", \"program\": ");
     top_print_json_string(job->program, out);
     fprintf(out, ", \"hosts\": %u, \"pes\": %u, \"lanes\": %u, \"running_s\": %.3f, \"whole\": %s",
             job->config.host_count, job->config.pe_count, job->config.lane_count,
@@ -408,16 +430,17 @@ void top_print_json(const struct job_view *job, const struct top_sample *before,
 void top_print_list(const struct job_view *jobs, uint32_t job_count, bool is_json, FILE *out)
 {
     uint64_t now_ns = quoit_clock_now_ns();
-    fprintf(out, is_json ? "[" : "%8s %6s %6s %10s  %s\n", "pid", "PEs", "hosts", "running", "program");
+    fprintf(out, is_json ? "[" : "%8s %-12s %6s %6s %10s  %s\n", "pid", "user", "PEs", "hosts", "running", "program");
     for (uint32_t i = 0; i < job_count; i++) {
         const struct job_view *job = &jobs[i];
+        char user[USER_BYTES];
         if (is_json) {
             fprintf(out, "%s{", i ? ", " : "");
             print_json_job(job, now_ns, out);
             putc('}', out);
         } else {
-            fprintf(out, "%8d %6u %6u %8.1f s  %s%s\n", (int)job->pid, job->config.pe_count, job->config.host_count,
-                    (double)(now_ns - job->start_ns) / NS_PER_S, job->program,
+            fprintf(out, "%8d %-12s %6u %6u %8.1f s  %s%s\n", (int)job->pid, name_user(job, user), job->config.pe_count,
+                    job->config.host_count, (double)(now_ns - job->start_ns) / NS_PER_S, job->program,
                     job->is_part ? " (the part of this machine)" : "");
         }
     }

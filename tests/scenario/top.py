@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 import pty
+import pwd
 import re
 import select
 import signal
@@ -117,6 +118,11 @@ class Top(scenario.Case):
         job = self.start("-n", 2, BUSY, user=nobody, group=nobody, extra_groups=[])
         self.assertEqual(job.stdout.readline(), b"begun\n")
         pes = self.look(job)["PEs"]
+        rows = {row["job"]: row for row in json.loads(self.top("--list", "--json").stdout)}
+        lines = [line.split() for line in self.top("--list").stdout.splitlines()]
+        name = pwd.getpwuid(nobody).pw_name
+        self.assertEqual(rows[job.pid]["user"], name)
+        self.assertIn([str(job.pid), name, "2", "1"], [line[:4] for line in lines])
         refused = self.top("--once", job.pid, user=nobody + 1)
         self.end(job)
         self.assertEqual(len(pes), 2)
