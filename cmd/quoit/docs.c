@@ -8,14 +8,14 @@
 #include "command.h"
 #include "prefix.h"
 
-static const char help[] = "usage: quoit docs [PAGE]\n"
-                           "\n"
-                           "Opens the documentation in a browser, from this installation, without a network; where "
-                           "there is no browser it prints\n"
-                           "the path of the page. PAGE is the name of a page, such as learn, find-a-bug or "
-                           "messages/Q0116; without it the first.\n"
-                           "\n"
-                           "  --help                   print this\n";
+static const char help[] =
+    "usage: quoit docs [PAGE]\n"
+    "\n"
+    "Opens the documentation in a browser, from this installation, without a network; where there is no\n"
+    "browser it prints the path of the page. PAGE is the name of a page, such as learn, find-a-bug, api,\n"
+    "shmem_put or Q0116; without it the first.\n"
+    "\n"
+    "  --help                   print this\n";
 
 /* Letters, digits, "-", "_" and single "/": what the names of pages are made of. */
 static bool is_page_name(const char *name)
@@ -24,6 +24,21 @@ static bool is_page_name(const char *name)
         if (!isalnum((unsigned char)*at) && !strchr("-_", *at) && !(*at == '/' && at > name && at[-1] != '/'))
             return false;
     return name[0] != '\0';
+}
+
+/* A folder's name is that of its first page, and pages below folders need no folder: Q0116, shmem_put. */
+static bool find_page(const char *page, char path_out[PATH_MAX])
+{
+    static const struct {
+        const char *before, *behind;
+    } places[] = {{"", ""}, {"", "/index"}, {"", "/README"}, {"messages/", ""}, {"api/", ""}, {"design/", ""}};
+    char below[PATH_MAX];
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
+        if (snprintf(below, sizeof below, "%s/html/%s%s%s.html", QUOIT_DOC_FOLDER, places[i].before, page,
+                     places[i].behind) < PATH_MAX &&
+            prefix_has(below, path_out))
+            return true;
+    return false;
 }
 
 /* xdg-open takes the user's browser, also that of the variable BROWSER. */
@@ -40,7 +55,7 @@ static bool open_in_browser(char *path)
 
 int command_docs(int argc, char **argv)
 {
-    char path[PATH_MAX], below[PATH_MAX];
+    char path[PATH_MAX];
     const char *page = argc > 1 ? argv[1] : "index";
     if (strcmp(page, "--help") == 0 || strcmp(page, "-h") == 0) {
         fputs(help, stdout);
@@ -58,8 +73,7 @@ int command_docs(int argc, char **argv)
             puts(path); /* its pages as text */
         return 1;
     }
-    if (snprintf(below, sizeof below, "%s/html/%s.html", QUOIT_DOC_FOLDER, page) >= PATH_MAX ||
-        !prefix_has(below, path)) {
+    if (!find_page(page, path)) {
         quoit_say("there is no page \"%s\"; quoit docs opens the first, which leads to all", page);
         return 1;
     }

@@ -150,7 +150,10 @@ class Site(installed.Case):
     def test_quoit_docs(self):
         for prefix in self.prefixes():
             site = os.path.join(os.path.realpath(prefix), "share", "doc", "quoit", "html")
-            for page, file in (((), "index.html"), (("learn",), "learn.html"), (("messages/Q0116",), "messages/Q0116.html")):
+            for page, file in (((), "index.html"), (("learn",), "learn.html"), (("messages/Q0116",), "messages/Q0116.html"),
+                               (("Q0116",), "messages/Q0116.html"), (("shmem_put",), "api/shmem_put.html"),
+                               (("api",), "api/index.html"), (("messages",), "messages/README.html"),
+                               (("deadlock",), "design/deadlock.html"), (("dsm",), "dsm.html")):
                 self.assertEqual(self.command("quoit", "docs", *page), f"{site}/{file}\n")
             os.makedirs(os.path.join(self.work, "bin"), exist_ok=True)
             browser = os.path.join(self.work, "bin", "xdg-open")
