@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 
 import units
@@ -16,6 +17,7 @@ from arguments import oshrun_of
 HOSTS = "1,2,4,8"
 HOSTS_MAX = 1024  # of oshrun --hosts
 PES_MAX = 4096
+TEXT_COLUMNS = 112
 PROGRESS_S = 2  # until the first line that says what runs; each further one comes after twice the time
 LINES_MAX = 20  # of what a job that failed wrote, without
 SUMMARY = re.compile(r"^oshrun: where the time of .*?^  all of it: .*?$\n|^oshrun: there is no profile.*\n", re.M | re.S)
@@ -176,7 +178,7 @@ def plots(rows_of, options):
 
 
 def report(options, words, models, rows_of):
-    computing = {"zero": "Computing takes no time (--compute measured charges for it).",
+    computing = {"zero": "Computing takes no time (--compute measured charges for it): the speed-up is that of communication alone.",
                  "measured": "Computing takes the processor time that this machine needs for it, and repeats only as that does."}
     columns, kinds = map(list, zip(*COLUMNS))
     tables = [{"kind": "table", "title": name, "columns": columns, "units": kinds, "rows": rows} for name, rows in rows_of.items()]
@@ -190,7 +192,8 @@ def report(options, words, models, rows_of):
 
 def print_table(data):
     """Without what is empty in all rows."""
-    print("\n".join(data["text"]))
+    command, *texts = data["text"]
+    print("\n".join([command, *(textwrap.fill(text, TEXT_COLUMNS, break_on_hyphens=False) for text in texts)]))
     for table in (item for item in data["sections"][0]["items"] if item["kind"] == "table"):
         used = [at for at, name in enumerate(table["columns"]) if name != "other" or any(row[at] for row in table["rows"])]
         lines = [[table["columns"][at] for at in used]]
