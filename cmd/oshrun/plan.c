@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "bridges.h"
+#include "habits.h"
 #include "port/driver.h"
 #include "host/layout.h"
 #include "local/paths.h"
@@ -111,23 +112,6 @@ static int take_value(struct parser *parser, enum quoit_option_id id, const char
     return take_special_option(parser, id, text);
 }
 
-/* The option that an argument names: --name, -name, and the spellings of other launchers. */
-static enum quoit_option_id find_option(const char *name, const char **nearest_out)
-{
-    static const struct {
-        const char *name;
-        enum quoit_option_id id;
-    } habits[] = {{"np", QUOIT_OPT_PES},
-                  {"h", QUOIT_OPT_HELP},
-                  {"V", QUOIT_OPT_VERSION},
-                  {"H", QUOIT_OPT_HOST},
-                  {"machinefile", QUOIT_OPT_HOSTFILE}};
-    for (size_t i = 0; i < sizeof habits / sizeof habits[0]; i++)
-        if (strcmp(name, habits[i].name) == 0)
-            return habits[i].id;
-    return quoit_option_find(name, nearest_out);
-}
-
 /* Whether what a job would write over is a program: then the name of the file was left out. */
 static bool is_program(const char *path)
 {
@@ -165,9 +149,11 @@ static int take_option(struct parser *parser)
     snprintf(shown_as, sizeof shown_as, "%.*s%s", (int)(start - argument), argument, name);
     const char *value = start[length] == '=' ? start + length + 1 : NULL;
     const char *nearest = NULL;
-    enum quoit_option_id id = find_option(name, &nearest);
+    enum quoit_option_id id = habits_find(name, &nearest);
     if (id == QUOIT_OPT_COUNT && argument[1] == 'n' && argument[2] >= '0' && argument[2] <= '9')
         return take_value(parser, QUOIT_OPT_PES, "-n", argument + 2);
+    if (id == QUOIT_OPT_COUNT && habits_other(name))
+        return bad_usage("unknown option %s of other launchers; here: %s", shown_as, habits_other(name));
     if (id == QUOIT_OPT_COUNT && nearest)
         return bad_usage("unknown option %s: did you mean --%s?", shown_as, nearest);
     if (id == QUOIT_OPT_COUNT)

@@ -91,6 +91,14 @@ class Limits(scenario.Case):
                 with open(program) as file:
                     self.assertEqual(file.read(), kept)
 
+    def test_options_of_other_launchers(self):
+        for option, words in (("-c", "-n N"), ("--oversubscribe", "no option"), ("-ppn", "--host NAME:N"), ("-genv", "-x VAR=value"),
+                              ("--mca", "--network")):
+            result = self.plan(option, 2)
+            self.assertEqual(result.status, 2, str(result))
+            self.assertIn(f"unknown option {option} of other launchers; here: {words}", result.err)
+        self.assertIn("did you mean --lanes?", self.plan("--lane", 2).err)
+
     def test_pes(self):
         most, of_host = number("cmd/oshrun/plan.h", "PLAN_PE_COUNT_MAX"), number("src/host/job_config.h", "QUOIT_LOCAL_PES_MAX")
         for arguments, words in (

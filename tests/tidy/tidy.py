@@ -18,7 +18,7 @@ import tempfile
 # Folders of src/, in order: each may include those before it, and itself.
 LAYERS = ["base", "env", "virtual", "trace", "wire", "port", "share", "net", "ring", "link", "host", "lane", "papers", "local", "heap", "engine", "proxy", "veth", "fabric", "coll", "boot", "serve", "shmem", "dsm"]
 # Headers of the launcher, in order: a file includes those before its own, so that no two call each other.
-LAUNCHER = ["fault", "foreign", "program", "machines", "allocation", "bridges", "plan", "beside", "help", "rounds", "loop", "buffer", "control", "output", "terminal", "stopping",
+LAUNCHER = ["fault", "foreign", "program", "machines", "allocation", "bridges", "habits", "plan", "beside", "help", "rounds", "loop", "buffer", "control", "output", "terminal", "stopping",
             "children", "front", "guard", "setup", "job",
             "network", "hosts", "silence", "end", "clock", "suspend", "service", "attach", "input", "spawn", "reap", "inject", "awaited", "report", "stuck", "meetings", "perfetto", "trace", "stats",
             "profile_rows", "profile_meetings", "profile_text", "profile_json", "profile",
