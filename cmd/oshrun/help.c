@@ -61,7 +61,8 @@ static void print_help(void)
         }
     }
     printf("\nThe status is that of the first PE that failed (128+signal), 124 after --timeout, 2 for bad usage,\n"
-           "126 and 127 for a program that cannot be run or found. Manual: man oshrun. Messages: quoit explain CODE\n");
+           "126 and 127 for a program that cannot be run or found. Manual: man oshrun. Messages: quoit explain CODE, "
+           "or a word\n");
 }
 
 static void print_options(const struct plan *plan)
