@@ -241,7 +241,7 @@ int command_info(int argc, char **argv)
 {
     struct quoit_options options;
     char problem[QUOIT_OPTION_PROBLEM_BYTES];
-    char paths_problem[QUOIT_TUNED_PROBLEM_BYTES], cma[CMA_TEXT_BYTES], python[PATH_MAX];
+    char paths_problem[QUOIT_TUNED_PROBLEM_BYTES], cma[CMA_TEXT_BYTES], python[PATH_MAX], examples[PATH_MAX];
     bool is_json = false, is_paths = argc > 1 && strcmp(argv[1], "paths") == 0;
     bool is_networks = argc > 1 && strcmp(argv[1], "networks") == 0;
     bool is_schedules = argc > 1 && strcmp(argv[1], "schedules") == 0;
@@ -282,6 +282,8 @@ int command_info(int argc, char **argv)
     info.paths = &paths;
     if (prefix_has(QUOIT_LIBRARY_FOLDER "/quoit/python", python))
         info.python = python;
+    if (prefix_has(QUOIT_DATA_FOLDER "/quoit/examples", examples))
+        info.examples = examples;
     info.cma = try_cma(cma);
     if (strcmp(cma, "works") != 0 && paths.source == QUOIT_PATHS_TUNED)
         quoit_paths_drop(&paths, QUOIT_COPY_CMA); /* as a job does */

@@ -66,6 +66,8 @@ static void put_version(struct writer *writer, const struct quoit_info *info)
     put_row(writer, "openshmem", "1.6");
     if (info->python)
         put_row(writer, "python package", "%s", info->python);
+    if (info->examples)
+        put_row(writer, "examples", "%s", info->examples);
     end_section(writer);
     begin_section(writer, "parts");
     for (uint32_t i = 0; i < info->part_count; i++)

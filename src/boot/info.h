@@ -31,7 +31,8 @@ struct quoit_info {
     const char *version;
     const struct quoit_info_part *parts; /* [part_count]; what is not known is left out */
     uint32_t part_count;
-    const char *python; /* where the Python package is, for PYTHONPATH; NULL: nowhere, or not known */
+    const char *python;   /* where the Python package is, for PYTHONPATH; NULL: nowhere, or not known */
+    const char *examples; /* the folder of the programs to learn from; NULL likewise */
     const struct quoit_options *options;
     struct quoit_job_config job;    /* its PEs and where they are */
     uint32_t pe;                    /* whose transports are printed */

@@ -110,7 +110,8 @@ class Programs(installed.Case):
                 self.skipTest(installed.python_problem(prefix))
             env = {"PYTHONPATH": json.loads(self.command("quoit", "info", "--json"))["version"]["python package"]}
             self.assertEqual(os.path.realpath(env["PYTHONPATH"]), os.path.dirname(os.path.realpath(self.find("_core.abi3.so"))))
-            examples = os.path.join(prefix, "share", "quoit", "examples", "python")
+            examples = os.path.join(json.loads(self.command("quoit", "info", "--json"))["version"]["examples"], "python")
+            self.assertEqual(os.path.realpath(examples), os.path.realpath(os.path.join(prefix, "share", "quoit", "examples", "python")))
             self.assertIn("pagerank.ipynb", os.listdir(os.path.join(examples, "notebooks")))
             for words in (["-m", "quoit.run", "--hosts", 2, "-n", 2, os.path.join(examples, "heat.py"), "20", "9"],
                           [os.path.join(examples, "pi.py"), "2000"]):
