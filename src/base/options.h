@@ -69,7 +69,8 @@ enum quoit_option_type {
     X(HOST, "host", "QUOIT_HOST", STRING, "", "NAME[:N],...", 0, 0, LAUNCH, LAUNCHER,                                  \
       "machines to run on, with the PEs that each takes (also -H)",                                                    \
       "An agent is started on each of them by --rsh, and a network joins them (--network). PEs fill the machines in "  \
-      "this order; without a number they are spread evenly. Program and Quoit have the same path on all of them.")     \
+      "this order, and once more where -n is larger than all numbers; without a number they are spread evenly. "       \
+      "Program and Quoit have the same path on all of them.")                                                          \
     X(HOSTFILE, "hostfile", "QUOIT_HOSTFILE", STRING, "", "FILE", 0, 0, LAUNCH, LAUNCHER,                              \
       "the same from a file, with a line \"name slots=N\" or \"name:N\" for each (also -machinefile)",                 \
       "# begins a comment. Machines of --host come before these.")                                                     \

@@ -91,6 +91,12 @@ class Limits(scenario.Case):
                 with open(program) as file:
                     self.assertEqual(file.read(), kept)
 
+    def test_more_pes_than_machines_take(self):
+        """They are filled in order, then again."""
+        for count in (1, 3, 4, 5, 7, 8, 12):
+            taken = [line.split()[2] for line in self.plan("--host", "a:2,b:1", "-n", count).out.splitlines()]
+            self.assertEqual(taken, sorted("aab"[pe % 3] for pe in range(count)))
+
     def test_options_of_other_launchers(self):
         for option, words in (("-c", "-n N"), ("--oversubscribe", "no option"), ("-ppn", "--host NAME:N"), ("-genv", "-x VAR=value"),
                               ("--mca", "--network")):
