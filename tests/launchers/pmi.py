@@ -159,28 +159,30 @@ class Pmi(scenario.Case):
                 _, statuses, out, err = self.launch(*[[scenario.program("launchers_parent"), command]] * 2, port=port)
                 self.assertEqual((statuses, err, out.count("PE 0 of 2"), out.count("PE 1 of 2")), ([0] * 2, "", 2, 2), out)
 
-    def test_statuses(self):
+    @scenario.each(0, 1)
+    def test_statuses(self, who):
         """All PEs end with the status of the one that failed, within a second, and one line says which it was."""
-        for who in (0, 1):
-            for deed, argument, status, own, words in (
-                    ("exit", 3, 3, 3, f"PE {who} exited with status 3 .*Q0202"),
-                    ("_exit", 3, 1, 3, f"PE {who} ended before shmem_finalize.*Q0203"),
-                    ("kill", 9, 1, -9, f"PE {who} ended before shmem_finalize.*Q0203"),
-                    ("null", 0, 139, -11, f"PE {who} was killed by SIGSEGV .address 0x0. .Q0201.\n  at solve.. misbehave.c"),
-                    ("global-exit", 5, 5, 5, None), ("global-exit", 0, 0, 0, None),
-                    ("bad-pe", 0, 1, 1, f"PE {who}: shmem_long_p: pe is 1000.*Q0104"),
-                    ("exit-late", 4, 4, 4, f"PE {who} exited with status 4 .*Q0202"),
-                    ("finalize", 6, 1, 6, f"PE {who} left the job .*Q0209")):
-                with self.subTest(who=who, deed=deed):
-                    # A PE that is held up before it can obey is killed.
-                    server, statuses, _, err = scenario.until_good(lambda: self.launch(*[[MISBEHAVE, who, deed, argument]] * 3),
-                                                                   lambda done: done[1][2] != -signal.SIGKILL)
-                    if not (scenario.SANITIZE and deed in ("null",)):
-                        self.assertRegex(err, words or "^$")
-                        self.assertEqual(statuses[2], status, err)
-                        self.assertIn(statuses[who], (own, 1) if deed == "finalize" else (own,), err)
-                    self.assertLessEqual(err.count("quoit: PE"), 1, err)
-                    self.assertLess(server.seconds, scenario.LATE_S)
+        for deed, argument, status, own, words in (
+                ("exit", 3, 3, 3, f"PE {who} exited with status 3 .*Q0202"),
+                ("_exit", 3, 1, 3, f"PE {who} ended before shmem_finalize.*Q0203"),
+                ("kill", 9, 1, -9, f"PE {who} ended before shmem_finalize.*Q0203"),
+                ("null", 0, 139, -11, f"PE {who} was killed by SIGSEGV .address 0x0. .Q0201.\n  at solve.. misbehave.c"),
+                ("global-exit", 5, 5, 5, None), ("global-exit", 0, 0, 0, None),
+                ("bad-pe", 0, 1, 1, f"PE {who}: shmem_long_p: pe is 1000.*Q0104"),
+                ("exit-late", 4, 4, 4, f"PE {who} exited with status 4 .*Q0202"),
+                ("finalize", 6, 1, 6, f"PE {who} left the job .*Q0209")):
+            with self.subTest(who=who, deed=deed):
+                # A PE that is held up before it can obey is killed.
+                server, statuses, _, err = scenario.until_good(lambda: self.launch(*[[MISBEHAVE, who, deed, argument]] * 3),
+                                                               lambda done: done[1][2] != -signal.SIGKILL)
+                if not (scenario.SANITIZE and deed in ("null",)):
+                    self.assertRegex(err, words or "^$")
+                    self.assertEqual(statuses[2], status, err)
+                    self.assertIn(statuses[who], (own, 1) if deed == "finalize" else (own,), err)
+                self.assertLessEqual(err.count("quoit: PE"), 1, err)
+                self.assertLess(server.seconds, scenario.LATE_S)
+
+    def test_status_after_finalize(self):
         _, statuses, _, err = self.launch(*[[MISBEHAVE, 1, "return", 7]] * 3)
         self.assertEqual((statuses, err), ([0, 7, 0], ""))
 
@@ -255,19 +257,19 @@ class Pmi(scenario.Case):
         commands[rank] = ["env", f"TEST_STEP=pe.{step}={action}", GREET]
         return self.launch(*commands, **how)
 
-    def test_killed_at_each_step(self):
+    @scenario.each(0, 2)
+    def test_killed_at_each_step(self, rank):
         """All end, whichever dies; before GO the agent names it. After the last barrier the others may have ended with success."""
-        for rank in (0, 2):
-            for step in ("layout", "ready", "go", "leaving", "finalized", "end"):
-                with self.subTest(rank=rank, step=step):
-                    _, statuses, _, err = self.at_step(rank, step, "kill", env={"QUOIT_LINK_TIMEOUT": "1h"})
-                    self.assertEqual(statuses[rank], -9, err)
-                    others = statuses[:rank] + statuses[rank + 1:]
-                    if step != "finalized":
-                        self.assertEqual([status != 0 for status in others], [step != "end"] * 2, err)
-                    if step in ("layout", "ready"):
-                        self.assertRegex(err, rf"PE {rank} ended during shmem_init.*\[Q0312\]")
-                    self.assert_nothing_left()
+        for step in ("layout", "ready", "go", "leaving", "finalized", "end"):
+            with self.subTest(rank=rank, step=step):
+                _, statuses, _, err = self.at_step(rank, step, "kill", env={"QUOIT_LINK_TIMEOUT": "1h"})
+                self.assertEqual(statuses[rank], -9, err)
+                others = statuses[:rank] + statuses[rank + 1:]
+                if step != "finalized":
+                    self.assertEqual([status != 0 for status in others], [step != "end"] * 2, err)
+                if step in ("layout", "ready"):
+                    self.assertRegex(err, rf"PE {rank} ended during shmem_init.*\[Q0312\]")
+                self.assert_nothing_left()
 
     def of_agent(self, step, action, command=(GREET,), **how):
         """Three PEs, whose agent does that at a step."""
@@ -477,33 +479,34 @@ class Pmi(scenario.Case):
                 self.assertEqual((statuses[0], out), (1, ""), err)
                 self.assertRegex(err, words + r".*\[Q0311\]")
 
-    def test_lies(self):
+    @scenario.each(1, 2)
+    def test_lies(self, version):
         """One kind of nonsense at a time, in answer to each request of PE 0."""
         lies = [b"", b"\n", b"cmd=\n", b"x" * 5000, b"cmd=other rc=0\n", b"\0\xff\x80;;;===\n", b"     0", b"9999999", b"-1    cmd=",
                 b"    30cmd=kvs-get-response;rc=1;err=x", b"cmd=get_result rc=1 value=\n",
                 b"cmd=get_result rc=0 value=" + b"v" * 2000 + b"\n"]
-        for version, requests in ((1, ("init", "get_my_kvsname", "put", "barrier_in", "get")),
-                                  (2, ("init", "fullinit", "kvs-put", "kvs-fence", "kvs-get"))):
-            for wanted in requests:
-                for nonsense in lies:
-                    def lie(server, rank, request, answer):
-                        if rank != 0 or request["cmd"] != wanted:
-                            return answer
-                        server.is_over = True
-                        return nonsense
+        requests = {1: ("init", "get_my_kvsname", "put", "barrier_in", "get"),
+                    2: ("init", "fullinit", "kvs-put", "kvs-fence", "kvs-get")}
+        for wanted in requests[version]:
+            for nonsense in lies:
+                def lie(server, rank, request, answer):
+                    if rank != 0 or request["cmd"] != wanted:
+                        return answer
+                    server.is_over = True
+                    return nonsense
 
-                    def end(server):
-                        """As a launcher does: it ends what waits for a process that has failed."""
-                        ended = server.processes[0].poll() is not None
-                        if ended and server.processes[1].poll() is None and len(server.waiting) == 1:
-                            server.processes[1].kill()
-                        if getattr(server, "is_over", False) and not ended:
-                            server.end_pe(0)
+                def end(server):
+                    """As a launcher does: it ends what waits for a process that has failed."""
+                    ended = server.processes[0].poll() is not None
+                    if ended and server.processes[1].poll() is None and len(server.waiting) == 1:
+                        server.processes[1].kill()
+                    if getattr(server, "is_over", False) and not ended:
+                        server.end_pe(0)
 
-                    with self.subTest(version=version, request=wanted, nonsense=nonsense[:40]):
-                        _, statuses, out, err = self.launch([GREET], [GREET], version=version, lie=lie, each_step=end)
-                        self.assertEqual((statuses[0], out), (1, ""), err)
-                        self.assertRegex(err, r"\[Q03(09|11)\]")
+                with self.subTest(version=version, request=wanted, nonsense=nonsense[:40]):
+                    _, statuses, out, err = self.launch([GREET], [GREET], version=version, lie=lie, each_step=end)
+                    self.assertEqual((statuses[0], out), (1, ""), err)
+                    self.assertRegex(err, r"\[Q03(09|11)\]")
 
     def test_wrong_numbers(self):
         for env in ({"PMI_RANK": "7"}, {"PMI_SIZE": "0"}, {"PMI_SIZE": str(QUOIT_EXCHANGE_RANKS_MAX + 1)}, {"PMI_RANK": "x"}, {"PMI_RANK": "-1"}):
@@ -521,4 +524,4 @@ class Pmi(scenario.Case):
 
 if __name__ == "__main__":
     print("seed", SEED, file=sys.stderr)
-    scenario.main()
+    scenario.main(8)

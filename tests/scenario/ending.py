@@ -419,46 +419,51 @@ class Pes(Misbehaving):
 
 
 class Waits(Misbehaving):
-    def test_timeout_says_what_is_waited_for(self):
+    @scenario.each(*Misbehaving.shapes)
+    def test_timeout_says_what_is_waited_for(self, shape):
         """Objects by name or address, signed values, the holder of a lock, and where a PE computes."""
-        for shape in self.shapes:
-            for deed, words in (("signed", "for signed_flag == 5, which is -3"),
-                                ("heap", r"for heap \+ 0x[0-9a-f]+ >= 7, which is 2"),
-                                ("part", r"for words \+ 24 bytes < 0, which is 4000000000"),
-                                ("several", r"for 3 objects, of which words \+ 4 bytes is 0 \(wanted: == 1\)")):
-                self.run_out(1, (r"PE 1 was waiting in shmem_\w+" + LINE + " " + words,), *shape, MISBEHAVE, 1, deed)
-            self.run_out(1, (r"waiting in shmem_set_lock" + LINE + " for lock held_lock, which PE 1 holds",), *shape, MISBEHAVE,
-                         -1, "hold", 1)
-            if HAS_LINES and not scenario.SANITIZE:
-                self.run_out(1, (r"PE 0 was running \(in compute_for_ever\(\) misbehave.c:\d+\)",), *shape, MISBEHAVE, 0,
-                             "compute")
+        for deed, words in (("signed", "for signed_flag == 5, which is -3"),
+                            ("heap", r"for heap \+ 0x[0-9a-f]+ >= 7, which is 2"),
+                            ("part", r"for words \+ 24 bytes < 0, which is 4000000000"),
+                            ("several", r"for 3 objects, of which words \+ 4 bytes is 0 \(wanted: == 1\)")):
+            self.run_out(1, (r"PE 1 was waiting in shmem_\w+" + LINE + " " + words,), *shape, MISBEHAVE, 1, deed)
+        self.run_out(1, (r"waiting in shmem_set_lock" + LINE + " for lock held_lock, which PE 1 holds",), *shape, MISBEHAVE,
+                     -1, "hold", 1)
+        if HAS_LINES and not scenario.SANITIZE:
+            self.run_out(1, (r"PE 0 was running \(in compute_for_ever\(\) misbehave.c:\d+\)",), *shape, MISBEHAVE, 0,
+                         "compute")
+
+    def test_timeout_says_which_links_went_down(self):
         self.run_out(1, ("links went down: 1-2 1 time\n",), "--hosts", 3, "-n", 3, "--fault", "link 1-2 down at 100ms for 100ms",
                      MISBEHAVE, 0, "sleep", 100)
 
-    def test_one_leaves_and_the_others_wait(self):
+    @scenario.each(*Misbehaving.shapes[:2])
+    def test_one_leaves_and_the_others_wait(self, shape):
         """exit(0) waits in shmem_finalize for PEs that wait for a flag: reported, since nothing progresses."""
-        for shape in self.shapes[:2]:
-            result = self.run_out(9, (r"warning: PE 1 on host\d waits in shmem_finalize, by exit\(0\).*\[Q0220\]",
-                                      "for flag != 0, which is 0"), *shape, MISBEHAVE, -1, "desert", 1)
-            self.assertEqual(result.err.count("Q0220"), 1)
+        result = self.run_out(9, (r"warning: PE 1 on host\d waits in shmem_finalize, by exit\(0\).*\[Q0220\]",
+                                  "for flag != 0, which is 0"), *shape, MISBEHAVE, -1, "desert", 1)
+        self.assertEqual(result.err.count("Q0220"), 1)
+
+    def test_one_computes_when_all_others_have_left(self):
         result = self.run_job("--timeout", "8s", "-n", 3, MISBEHAVE, 0, "compute-on")
         self.assertNotIn("Q0220", result.err)
 
     @unittest.skipIf("thread" in scenario.SANITIZE, "ThreadSanitizer gives each process a second thread, which might end a poll")
-    def test_one_leaves_and_the_others_poll(self):
-        """In vain: reported, and ended after half a minute. Where polls are at work between, or find what they look for, the job
-        goes on."""
-        for shape, how in ((("-n", 4), "test"), (("-n", 4), "signal"), (("--network", "tcp", "--hosts", 3, "-n", 3), "g")):
-            with self.subTest(shape=shape, how=how):
-                result = self.run_job("--timeout", "100s", *shape, MISBEHAVE, -1, "poll-" + how, 2)
-                self.assertEqual(result.status, 1, result)
-                self.assertRegex(result.err, r"warning: PE 2 on host\d waits in shmem_finalize, .*nothing but poll.*\[Q0220\]")
-                self.assertRegex(result.err, r"PE 2 on host\d left the job by .*wait or poll for what no PE will write.*\[Q0244\]")
-        for how in ("work", "talk"):
-            with self.subTest(how=how):
-                result = self.run_job("--timeout", "40s", "-n", 3, MISBEHAVE, -1, "poll-" + how, 2)
-                self.assertEqual((result.status, "Q0220" in result.err, "Q0206" in result.err), (124, False, True), result)
+    @scenario.each("test", "signal", "g")
+    def test_one_leaves_and_the_others_poll(self, how):
+        """In vain: reported, and ended after half a minute."""
+        shape = ("--network", "tcp", "--hosts", 3, "-n", 3) if how == "g" else ("-n", 4)
+        result = self.run_job("--timeout", "100s", *shape, MISBEHAVE, -1, "poll-" + how, 2)
+        self.assertEqual(result.status, 1, result)
+        self.assertRegex(result.err, r"warning: PE 2 on host\d waits in shmem_finalize, .*nothing but poll.*\[Q0220\]")
+        self.assertRegex(result.err, r"PE 2 on host\d left the job by .*wait or poll for what no PE will write.*\[Q0244\]")
+
+    @scenario.each("work", "talk")
+    def test_polls_that_are_at_work_or_find_something(self, how):
+        """The job goes on."""
+        result = self.run_job("--timeout", "40s", "-n", 3, MISBEHAVE, -1, "poll-" + how, 2)
+        self.assertEqual((result.status, "Q0220" in result.err, "Q0206" in result.err), (124, False, True), result)
 
 
 if __name__ == "__main__":
-    scenario.main()
+    scenario.main(6)

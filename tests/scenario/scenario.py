@@ -3,6 +3,7 @@
 
 Every job has a mark in its environment, by which its processes are found in /proc, whichever process started them. The
 folder of the programs under test comes from SCENARIO_BIN, that of the test programs from SCENARIO_PROGRAMS."""
+import functools
 import os
 import re
 import select
@@ -147,8 +148,25 @@ def until_good(run, is_good):
     return result
 
 
+def each(*values):
+    """Makes a case for each value, named for it, of a method that takes one. Cases run at once (main), the rounds of a loop do not."""
+    def note(method):
+        method.case_values = values
+        return method
+    return note
+
+
 class Case(unittest.TestCase):
     maxDiff = None
+
+    def __init_subclass__(cls, **how):
+        super().__init_subclass__(**how)
+        for name in dir(cls):
+            method = getattr(cls, name)
+            for value in getattr(method, "case_values", ()):
+                word = re.sub(r"\W+", "_", str(value)).strip("_")
+                setattr(cls, f"{name}_{word}", functools.partialmethod(method, value))
+                setattr(cls, name, None)
 
     def setUp(self):
         self.mark = uuid.uuid4().hex
@@ -223,5 +241,74 @@ class Case(unittest.TestCase):
             time.sleep(0.01)
 
 
-def main():
+class Lines:
+    """A stream that several processes share: what one writes for a test reaches standard error as whole lines."""
+
+    def __init__(self):
+        self.text = ""
+
+    def write(self, text):
+        self.text += text
+        if text.endswith("\n"):
+            os.write(2, self.text.encode())
+            self.text = ""
+
+    def flush(self):
+        pass
+
+
+class Share(unittest.TestSuite):
+    """What one of several processes runs: the next case that nobody has begun, until there is none."""
+    _cleanup = False
+
+    def __init__(self, cases, queue):
+        super().__init__()
+        self.cases, self.queue = cases, queue
+
+    def __iter__(self):
+        while taken := os.read(self.queue, 1):
+            yield self.cases[taken[0]]
+
+
+def each_case(suite):
+    for test in suite:
+        if isinstance(test, unittest.TestSuite):
+            yield from each_case(test)
+        else:
+            yield test
+
+
+class AtOnce(unittest.TestProgram):
+    """Runs the cases in several processes."""
+
+    def __init__(self, processes):
+        self.processes = processes
+        super().__init__(argv=sys.argv)
+
+    def runTests(self):
+        cases = list(each_case(self.test))
+        queue, into_queue = os.pipe()
+        os.write(into_queue, bytes(range(len(cases))))
+        os.close(into_queue)
+        begun = [self.fork(cases, queue) for _ in range(min(self.processes, len(cases)))]
+        # A process that dies fails, with the case that it had taken
+        sys.exit(any([os.waitpid(pid, 0)[1] for pid in begun]))
+
+    def fork(self, cases, queue):
+        pid = os.fork()
+        if pid:
+            return pid
+        status = 1
+        try:
+            result = unittest.TextTestRunner(Lines(), verbosity=2, descriptions=False).run(Share(cases, queue))
+            status = not result.wasSuccessful()
+        finally:
+            sys.stdout.flush()
+            os._exit(status)
+
+
+def main(processes=1):
+    """Runs the cases that the command line names, or all; in so many processes, where they wait for most of their time."""
+    if processes > 1:
+        AtOnce(processes)
     unittest.main(verbosity=2, argv=sys.argv)

@@ -201,28 +201,29 @@ class Short(Steps):
 
 
 class All(Steps):
-    def test_killed(self):
-        for shape in SHAPES:
-            for step in self.steps_of(shape):
-                self.check_kill(shape, step)
+    @scenario.each(*SHAPES)
+    def test_killed(self, shape):
+        for step in self.steps_of(shape):
+            self.check_kill(shape, step)
 
-    def test_hangs(self):
-        for shape in SHAPES:
-            for step in set(HANGS) & set(self.steps_of(shape)):
-                self.check_hang(shape, step)
-            if shape != "one host":
-                self.check_hang(shape, "proxy1.start", "close")
+    @scenario.each(*SHAPES)
+    def test_hangs(self, shape):
+        for step in set(HANGS) & set(self.steps_of(shape)):
+            self.check_hang(shape, step)
+        if shape != "one host":
+            self.check_hang(shape, "proxy1.start", "close")
 
-    def test_stopped(self):
+    @scenario.each(*SHAPES)
+    def test_stopped(self, shape):
         """But the proxy that stops when all PEs have ended, which is not waited for (ending.py); and one whose connections are
         open, of which the network has limits of its own."""
-        for shape in SHAPES:
-            for step in self.steps_of(shape):
-                is_the_network_waiting = step == "proxy1.ready" and shape in ("network", "rings", "machines")
-                if step != "proxy1.stop" and not is_the_network_waiting:
-                    self.check_stop(shape, step)
+        for step in self.steps_of(shape):
+            is_the_network_waiting = step == "proxy1.ready" and shape in ("network", "rings", "machines")
+            if step != "proxy1.stop" and not is_the_network_waiting:
+                self.check_stop(shape, step)
 
-    def test_starved(self):
+    @scenario.each("ring", "network")
+    def test_starved(self, shape):
         """All processes of a job get what two busy ones leave of one processor, with the lowest priority. The job takes many
         times as long, and nobody is taken for one that hangs."""
         core = min(os.sched_getaffinity(0))
@@ -234,13 +235,12 @@ class All(Steps):
         spinners = [subprocess.Popen([sys.executable, "-c", f"import os; os.sched_setaffinity(0, {{{core}}})\nwhile True: pass"])
                     for _ in range(2)]
         try:
-            for shape in ("ring", "network"):
-                words, _, count = self.words(shape, "none", "none")
-                job = self.start(*words, env=SOON, preexec_fn=starve)
-                begin = time.monotonic()
-                out, err = job.communicate(timeout=4 * scenario.LIMIT_S)
-                self.assertEqual((job.returncode, sorted(out.decode().split("\n")[:-1])), (0, greetings(count)),
-                                 f"{time.monotonic() - begin:.1f} s {err.decode()}")
+            words, _, count = self.words(shape, "none", "none")
+            job = self.start(*words, env=SOON, preexec_fn=starve)
+            begin = time.monotonic()
+            out, err = job.communicate(timeout=4 * scenario.LIMIT_S)
+            self.assertEqual((job.returncode, sorted(out.decode().split("\n")[:-1])), (0, greetings(count)),
+                             f"{time.monotonic() - begin:.1f} s {err.decode()}")
         finally:
             for spinner in spinners:
                 spinner.kill()
@@ -344,4 +344,4 @@ class Kept(Ring, Steps):
 
 
 if __name__ == "__main__":
-    scenario.main()
+    scenario.main(6)

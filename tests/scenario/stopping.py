@@ -270,16 +270,17 @@ class Shell(terminal.Terminal):
 
 
 class Long(Stopping):
-    def test_random_subsets(self):
-        for shape in (*SHAPES.values(), self.agents(), ("-n", 1)):
-            with self.subTest(shape=shape):
-                for _ in range(4):
-                    self.random_subsets(60, *shape)
+    def shape(self, name):
+        return self.agents() if name == "agents" else SHAPES.get(name, ("-n", 1))
 
-    def test_starts_and_ends(self):
-        for shape in (*SHAPES.values(), self.agents(), ("-n", 1)):
-            with self.subTest(shape=shape):
-                self.starts_and_ends(60, *shape)
+    @scenario.each(*SHAPES, "agents", "alone")
+    def test_random_subsets(self, name):
+        for _ in range(4):
+            self.random_subsets(60, *self.shape(name))
+
+    @scenario.each(*SHAPES, "agents", "alone")
+    def test_starts_and_ends(self, name):
+        self.starts_and_ends(60, *self.shape(name))
 
     def begin_within(self, *shape):
         """A job whose --timeout leaves it the time to begin, and that time: more on a machine that holds it up."""
@@ -291,21 +292,21 @@ class Long(Stopping):
             job.communicate()
         self.fail("the job did not begin in a minute")
 
-    def test_time_stopped_does_not_count(self):
+    @scenario.each(("host", True), ("tcp", False), ("agents", True), ("agents", False))
+    def test_time_stopped_does_not_count(self, case):
         """Longer than --timeout and, by Ctrl-Z, than the limits of silence. After it, --timeout comes as ever."""
-        for shape, all_stop in ((SHAPES["host"], True), (SHAPES["tcp"], False), (self.agents(), True), (self.agents(), False)):
-            with self.subTest(shape=shape, all_stop=all_stop):
-                job, limit_s = self.begin_within(*shape)
-                pids = sorted(scenario.processes(self.mark))
-                self.send(pids if all_stop else [job.pid], (signal.SIGSTOP if all_stop else signal.SIGTSTP,), 0)
-                time.sleep(limit_s + 1)
-                self.send(pids, (signal.SIGCONT,), 0)
-                self.check_that_it_runs(job, pids, "after a stop for longer than --timeout")
-                _, err = job.communicate(timeout=scenario.LIMIT_S)
-                self.assertEqual(job.returncode, 124, err.decode())
-                self.assertIn("Q0206", err.decode())
-                os.unlink(self.progress)
+        name, all_stop = case
+        job, limit_s = self.begin_within(*self.shape(name))
+        pids = sorted(scenario.processes(self.mark))
+        self.send(pids if all_stop else [job.pid], (signal.SIGSTOP if all_stop else signal.SIGTSTP,), 0)
+        time.sleep(limit_s + 1)
+        self.send(pids, (signal.SIGCONT,), 0)
+        self.check_that_it_runs(job, pids, "after a stop for longer than --timeout")
+        _, err = job.communicate(timeout=scenario.LIMIT_S)
+        self.assertEqual(job.returncode, 124, err.decode())
+        self.assertIn("Q0206", err.decode())
+        os.unlink(self.progress)
 
 
 if __name__ == "__main__":
-    scenario.main()
+    scenario.main(4)
