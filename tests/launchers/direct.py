@@ -626,4 +626,4 @@ class Pmi(Namespaces, scenario.Case):
 
 
 if __name__ == "__main__":
-    scenario.main()
+    scenario.main(6)

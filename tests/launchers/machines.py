@@ -896,4 +896,4 @@ class Hosts(Looks, Apart, Machines):
 
 
 if __name__ == "__main__":
-    scenario.main()
+    scenario.main(4)
