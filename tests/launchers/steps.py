@@ -274,4 +274,4 @@ class InSlurm(Slurm):
 
 
 if __name__ == "__main__":
-    scenario.main()
+    scenario.main(1 if IN_SLURM else 6)
