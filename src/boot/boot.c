@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "boot/boot.h"
+#include "boot/detect.h"
 #include "boot/exit.h"
 #include "boot/launcher.h"
 #include "boot/place.h"
@@ -40,24 +41,13 @@ bool quoit_boot_has_oshrun(void)
     return quoit_boot_oshrun.is_here(NULL);
 }
 
-bool quoit_boot_is_silent(void)
-{
-    static const char *const ranks[] = {"PMI_RANK", "PMIX_RANK", "PMI_ID", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"};
-    for (size_t i = 0; i < sizeof ranks / sizeof ranks[0] && !quoit_boot_has_oshrun(); i++) {
-        const char *rank = getenv(ranks[i]);
-        if (rank && atoi(rank) > 0 && !quoit_boot_is_inherited())
-            return true;
-    }
-    return false;
-}
-
 static enum quoit_status check_launcher(const char *launcher)
 {
     static const char *const values[] = {"auto", "none", "pmi", "pmi2", "pmix"};
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
         if (strcmp(launcher, values[i]) == 0)
             return QUOIT_OK;
-    if (!quoit_boot_is_silent())
+    if (!quoit_detect_is_silent())
         quoit_say("QUOIT_LAUNCHER is \"%.32s\", but auto, none, pmi, pmi2 and pmix are allowed [Q0301]", launcher);
     return QUOIT_INVALID;
 }
@@ -78,7 +68,7 @@ enum quoit_status quoit_boot_start(uint64_t data_bytes, struct quoit_boot *boot_
         row++;
     boot_out->ops = rows[row];
     if (rows[row] == &quoit_boot_alone && strcmp(launcher, "none") != 0)
-        status = quoit_boot_refuse_unsupported_launchers();
+        status = quoit_detect_refuse_unsupported();
     if (rows[row] == &quoit_boot_alone && strcmp(launcher, "none") != 0 && status == QUOIT_OK)
         status = quoit_boot_refuse_stripped();
     quoit_step("pe", QUOIT_STEP_ANY, "hello");

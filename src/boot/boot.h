@@ -55,11 +55,9 @@ struct quoit_boot {
     int exit_status;                /* its status */
 };
 
-/* Whether oshrun has started this process, and has checked the environment for the whole job. */
+/* Whether oshrun has started this process, and has checked the environment for the whole job. May be called before
+ * quoit_boot_start. */
 bool quoit_boot_has_oshrun(void);
-/* Whether PE 0 of another launcher's job says what is wrong for all of them, so that this process need not. Both may be
- * called before quoit_boot_start. */
-bool quoit_boot_is_silent(void);
 /* Joins the job and fills *boot_out. data_bytes: globals and statics that this program wants shared, whole pages.
  * Blocks until every PE has called it. Errors are reported to the user before it returns. The mapping lasts as long as
  * the process. */

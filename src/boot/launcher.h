@@ -44,10 +44,6 @@ enum quoit_status quoit_boot_map(struct quoit_boot *boot);
 /* Reports that the memory cannot be mapped, `error` being the errno; returns the status for it. */
 enum quoit_status quoit_boot_say_unmapped(const struct quoit_boot *boot, int error);
 
-/* Whether a PE of another launcher's job has started this process, which has inherited the PE's environment. */
-bool quoit_boot_is_inherited(void);
-/* unsupported.c: UNSUPPORTED, with a message, if a launcher without a row has started several processes. */
-enum quoit_status quoit_boot_refuse_unsupported_launchers(void);
 /* oshrun.c: INVALID, with a message, if oshrun started this process as a PE and its environment does not show it. */
 enum quoit_status quoit_boot_refuse_stripped(void);
 /* mpi.c: whether MPI is linked with the program, or was opened by it; and whether it was initialized, which may have

@@ -5,6 +5,7 @@
 #include "boot/agent.h"
 #include "boot/leader.h"
 #include "boot/client.h"
+#include "boot/detect.h"
 #include "boot/ended.h"
 #include "boot/heap_default.h"
 #include "boot/hosts.h"
@@ -27,7 +28,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define JOINED_VARIABLE "QUOIT_JOINED" /* tells programs that a PE starts that they are not PEs */
 #define FIELD_BYTES     QUOIT_HOSTS_TEXT_BYTES
 #define PART_CONTACT    0u /* of a PE, in the exchange */
 #define PART_NETWORK    1u /* and the next: of its host's proxy, from the lowest PE */
@@ -45,34 +45,6 @@ struct contact {
     char agent[FIELD_BYTES];   /* the socket on which it will listen if it is the lowest of its host */
     char needs[FIELD_BYTES];   /* numbers of struct quoit_hosts_entry, "DATA.HEAP.SHARE.TAG" */
 };
-
-/* Of the variables whose values launchers set per process, or per job. */
-static uint64_t digest_of_place(void)
-{
-    static const char *const variables[] = {"PMIX_NAMESPACE", "PMIX_RANK",     "PMI_RANK",     "PMI_ID",
-                                            "PMI_PORT",       "SLURM_STEP_ID", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"};
-    uint64_t digest = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
-        const char *value = getenv(variables[i]);
-        for (const char *at = value ? value : "-"; *at; at++)
-            digest = (digest ^ (unsigned char)*at) * 0x100000001b3u;
-        digest = (digest ^ ',') * 0x100000001b3u;
-    }
-    return digest;
-}
-
-bool quoit_boot_is_inherited(void)
-{
-    const char *joined = getenv(JOINED_VARIABLE), *colon = joined ? strchr(joined, ':') : NULL;
-    return colon && atoi(joined) != getpid() && strtoull(colon + 1, NULL, 16) == digest_of_place();
-}
-
-static void mark_joined(void)
-{
-    char text[48];
-    snprintf(text, sizeof text, "%d:%llx", (int)getpid(), (unsigned long long)digest_of_place());
-    setenv(JOINED_VARIABLE, text, 1);
-}
 
 static void copy_plain(char *to, const char *from)
 {
@@ -443,7 +415,7 @@ static enum quoit_status join(struct quoit_boot *boot, uint64_t data_bytes)
     enum quoit_status status = exchange->ops->open(exchange);
     if (status != QUOIT_OK)
         return status;
-    mark_joined();
+    quoit_detect_mark_joined();
     if (exchange->size == 1)
         return quoit_boot_alone.join(boot, data_bytes);
     status = find_agent(boot, data_bytes, name);
@@ -466,8 +438,7 @@ static struct quoit_pe_shared *record_of(const struct quoit_boot *boot, uint32_t
 static void close_at_exit(int status, void *arg)
 {
     struct quoit_boot *boot = arg;
-    const char *joined = getenv(JOINED_VARIABLE);
-    if (status == 0 && joined && atoi(joined) == getpid()) /* no forked child */
+    if (status == 0 && quoit_detect_has_joined()) /* no forked child */
         boot->exchange.ops->close(&boot->exchange);
 }
 

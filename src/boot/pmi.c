@@ -4,6 +4,7 @@
  *
  * MPI in the same process may use the same socket before and after: no request is sent while a response is outstanding,
  * and no byte is read beyond a response. */
+#include "boot/detect.h"
 #include "boot/exchange.h"
 #include "boot/launcher.h"
 #include "boot/pmi_wire.h"
@@ -56,7 +57,7 @@ static bool is_here(void)
     uint64_t inode;
     if (is_socket(number_of("PMI_FD"), &inode))
         return true;
-    return getenv("PMI_PORT") && getenv("PMI_ID") && !quoit_boot_is_inherited();
+    return getenv("PMI_PORT") && getenv("PMI_ID") && !quoit_detect_is_inherited();
 }
 
 /* Reports `what`, followed by the printable part of the answer. */

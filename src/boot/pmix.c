@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* PMIx by its library, opened at run time: under mpirun of Open MPI, prterun, and srun --mpi=pmix. The types below are
  * those of its binary interface, which versions 3 to 5 share. */
+#include "boot/detect.h"
 #include "boot/exchange.h"
 #include "boot/launcher.h"
 #include "base/log.h"
@@ -61,7 +62,7 @@ struct quoit_pmix {
 
 static bool is_here(void)
 {
-    return getenv("PMIX_NAMESPACE") && getenv("PMIX_RANK") && !quoit_boot_is_inherited();
+    return getenv("PMIX_NAMESPACE") && getenv("PMIX_RANK") && !quoit_detect_is_inherited();
 }
 
 static enum quoit_status say_failed(const struct quoit_pmix *pmix, const char *what, int status)
@@ -84,7 +85,7 @@ static enum quoit_status load(struct quoit_pmix *pmix)
 {
     void *library = quoit_library_open(LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
-        if (!quoit_boot_is_silent())
+        if (!quoit_detect_is_silent())
             quoit_say(
                 "started with PMIx, whose library cannot be opened: %s [Q0310]\n  %s; on one host also: oshrun -n N "
                 "PROGRAM",

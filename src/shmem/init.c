@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "boot/crash.h"
+#include "boot/detect.h"
 #include "boot/exit.h"
 #include "boot/hosts.h"
 #include "boot/heap_default.h"
@@ -275,8 +276,8 @@ static struct quoit_options read_options(void)
     char problem[QUOIT_OPTION_PROBLEM_BYTES];
     quoit_options_default(&options);
     if (!quoit_options_from_environment(&options, environ, problem))
-        quoit_boot_abort(&quoit_job.boot, 2, quoit_boot_is_silent() ? "" : problem);
-    if (!quoit_boot_has_oshrun() && !quoit_boot_is_silent())
+        quoit_boot_abort(&quoit_job.boot, 2, quoit_detect_is_silent() ? "" : problem);
+    if (!quoit_boot_has_oshrun() && !quoit_detect_is_silent())
         quoit_options_unknown(environ, say_unknown_variable, NULL);
     return options;
 }

@@ -2,6 +2,8 @@
 """Aim: a program started in an environment in which it cannot be part of a job says so, with a remedy; it never
 silently runs as N jobs of one PE. Method: a small program with the environment of other launchers, with broken
 connections to oshrun, with few descriptors and little address space."""
+import os
+import re
 import resource
 import shutil
 import socket
@@ -13,6 +15,7 @@ import unittest
 import scenario
 
 GREET = scenario.program("scenario_greet")
+DETECT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "src", "boot", "detect.c")
 PE_ENVIRONMENTS = (
     ("Open MPI", {"OMPI_COMM_WORLD_SIZE": "4"}, "Open MPI 2"),
     ("srun of Slurm", {"SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "0"}, "--mpi=pmi2"),
@@ -46,9 +49,17 @@ class Startup(scenario.Case):
             result = self.alone(GREET, env=env)
             self.assertEqual((result.status, result.out), (1, ""), result)
             self.assertIn(list(env)[0] + " is ", result.err)
-        result = self.alone(GREET, env={"SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "1"}) # PE 0 says it
-        self.assertEqual((result.status, result.out), (1, ""), result)
-        self.assertNotIn("Q0301", result.err)
+
+    def test_each_launcher_of_the_table(self):
+        """The first process says it for all."""
+        with open(DETECT, encoding="utf-8") as file:
+            rows = re.findall(r'^    \{"([^"]+)", "(\w+)", "(\w+)", ', file.read(), re.M)
+        self.assertGreater(len(rows), 8)
+        for name, rank, size in rows:
+            for number, count in (("0", 1), ("1", 0)):
+                with self.subTest(name=name, rank=rank, number=number):
+                    result = self.alone(GREET, env={rank: number, size: "4"})
+                    self.assertEqual((result.status, result.out, result.err.count(f"started by {name} ({size}=4)")), (1, "", count))
 
     def test_one_process_of_a_launcher(self):
         """A job of one process is valid, as in the shell of an allocation, and so is oshrun inside another launcher's job."""
