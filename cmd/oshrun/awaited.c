@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "boot/awaited.h"
+#include "boot/report.h"
 #include "end.h"
 #include "hosts.h"
 
@@ -22,23 +24,9 @@ enum step {
 
 static const char *const is_late[] = {
     [STEP_INIT] = "has not called shmem_init",
-    [STEP_READY] = "has not come through shmem_init",
+    [STEP_READY] = QUOIT_REPORT_LATE_PE,
     [STEP_AGAIN] = "has not called shmem_init again",
     [STEP_FINALIZE] = "is waited for in shmem_finalize",
-};
-
-/* A process that is awaited. */
-struct one {
-    const struct seen *seen;
-    uint32_t pe;   /* or UINT32_MAX: */
-    uint32_t host; /* the proxy of this host */
-};
-
-struct all {
-    enum step step;
-    struct quoit_await_view view;
-    uint32_t count;
-    struct one first; /* one that is stopped, if there is such */
 };
 
 static enum step step_of(const struct job *job)
@@ -103,25 +91,22 @@ static bool awaits_proxy(enum step step, const struct host *host, enum proxy_sta
     return step == STEP_READY ? host->stage == lowest && lowest != PROXY_SERVES : is_stopped(&host->seen);
 }
 
-static void add(struct all *all, struct one one)
+static void add(struct quoit_awaited *awaited, uint32_t number, const struct seen *seen)
 {
-    bool is_better = is_stopped(one.seen) && !is_stopped(all->first.seen ? all->first.seen : one.seen);
-    if (all->count == 0 || is_better)
-        all->first = one;
-    all->count++;
-    quoit_await_add(&all->view, &one.seen->process, one.seen->before_ns);
+    quoit_awaited_add(awaited, number, seen->pid, &seen->process, seen->before_ns);
 }
 
-static void gather(const struct job *job, enum step step, struct all *all_out)
+/* Numbers: of PEs, then of hosts for their proxies. */
+static void gather(const struct job *job, enum step step, struct quoit_awaited *awaited_out)
 {
-    *all_out = (struct all){.step = step, .view.is_idle = true};
+    *awaited_out = (struct quoit_awaited){.view.is_idle = true};
     enum proxy_stage lowest = lowest_stage(job);
     for (uint32_t i = 0; i < job->plan->pe_count; i++)
         if (awaits_pe(step, &job->pes[i]))
-            add(all_out, (struct one){.seen = &job->pes[i].seen, .pe = i});
+            add(awaited_out, i, &job->pes[i].seen);
     for (uint32_t i = 0; i < job->plan->host_count; i++)
         if (awaits_proxy(step, &job->hosts[i], lowest))
-            add(all_out, (struct one){.seen = &job->hosts[i].seen, .pe = UINT32_MAX, .host = i});
+            add(awaited_out, job->plan->pe_count + i, &job->hosts[i].seen);
 }
 
 static void look_at(struct seen *seen, pid_t pid)
@@ -171,44 +156,40 @@ void awaited_take(struct host *host, const void *bytes, size_t count)
         memcpy(&job->pes[first + i].seen, at + (1 + (size_t)i) * sizeof host->seen, sizeof host->seen);
 }
 
-/* "PE 3 on east (process 123)", and what of it is late */
-static void describe(const struct job *job, const struct all *all, uint64_t now_ns, const char *joint,
-                     char text_out[AWAITED_TEXT_BYTES])
+static void describe(const struct job *job, enum step step, const struct quoit_awaited *awaited, uint64_t now_ns,
+                     const char *joint, char text_out[QUOIT_REPORT_AWAITED_BYTES])
 {
-    char name[HOSTS_NAME_BYTES], who[HOSTS_NAME_BYTES + 32], process[32] = "";
-    const struct one *one = &all->first;
-    bool is_proxy = one->pe == UINT32_MAX;
-    hosts_name(job, is_proxy ? one->host : job->pes[one->pe].host, name);
+    char name[HOSTS_NAME_BYTES], who[HOSTS_NAME_BYTES + 32];
+    uint32_t pe_count = job->plan->pe_count;
+    bool is_proxy = awaited->number >= pe_count;
+    hosts_name(job, is_proxy ? awaited->number - pe_count : job->pes[awaited->number].host, name);
     if (is_proxy)
         snprintf(who, sizeof who, "the proxy of %s", name);
     else
-        snprintf(who, sizeof who, "PE %u on %s", one->pe, name);
-    if (one->seen->pid)
-        snprintf(process, sizeof process, " (process %d)", (int)one->seen->pid);
-    snprintf(text_out, AWAITED_TEXT_BYTES, "%s%s%s %s after %llu s", who, process, joint,
-             is_proxy && all->step == STEP_READY ? "does not serve its host" : is_late[all->step],
-             (unsigned long long)((now_ns - job->await.since_ns) / 1000000000u));
+        snprintf(who, sizeof who, "PE %u on %s", awaited->number, name);
+    quoit_report_describe_awaited(who, awaited->process, joint,
+                                  is_proxy && step == STEP_READY ? QUOIT_REPORT_LATE_PROXY : is_late[step],
+                                  now_ns - job->await.since_ns, text_out);
 }
 
-static void report(struct job *job, const struct all *all, uint64_t now_ns)
+static void report(struct job *job, enum step step, const struct quoit_awaited *awaited, uint64_t now_ns)
 {
-    char late[AWAITED_TEXT_BYTES], text[AWAITED_TEXT_BYTES + 128];
-    describe(job, all, now_ns, ", which", late);
-    int bytes = snprintf(text, sizeof text, "oshrun: still waiting for %s: %s", late,
-                         quoit_await_state_text(&all->first.seen->process));
-    if (all->count > 1)
-        bytes += snprintf(text + bytes, sizeof text - (size_t)bytes, "; and for %u more", all->count - 1);
-    bytes += snprintf(text + bytes, sizeof text - (size_t)bytes, " [Q0237]\n");
-    output_say(&job->output, text, (size_t)bytes);
+    char late[QUOIT_REPORT_AWAITED_BYTES];
+    struct quoit_report report;
+    describe(job, step, awaited, now_ns, ", which", late);
+    if (!quoit_report_open(&report, "oshrun"))
+        return;
+    quoit_report_awaited(&report, late, quoit_await_state_text(&awaited->facts), awaited->count - 1);
+    output_report(&job->output, &report);
 }
 
 /* end.c kills those that have not ended then. */
-static void prolong_stop(struct job *job, const struct all *all, uint64_t now_ns)
+static void prolong_stop(struct job *job, const struct quoit_awaited *awaited, uint64_t now_ns)
 {
     for (uint32_t i = 0; i < job->plan->host_count; i++) /* an agent that is stopped answers no more */
         job->hosts[i].seen = (struct seen){0};
     uint64_t last_ns = job->stop_begin_ns + HOSTS_STOP_TIMES * HOSTS_STOP_NS;
-    if (all->count > 0 && !all->view.is_idle)
+    if (awaited->count > 0 && !awaited->view.is_idle)
         job->proxies_stop_ns = now_ns + HOSTS_STOP_NS < last_ns ? now_ns + HOSTS_STOP_NS : last_ns;
 }
 
@@ -218,25 +199,25 @@ uint64_t awaited_step(struct job *job, uint64_t now_ns)
     uint64_t limit_ns = plan_number(job->plan, QUOIT_OPT_LINK_TIMEOUT), next_ns;
     uint64_t report_ns =
         job->role == ROLE_HEAD ? limit_ns + QUOIT_AWAIT_LOOK_NS : limit_ns; /* with the first answers */
-    struct all all;
+    struct quoit_awaited awaited;
     if (!quoit_await_is_due(&job->await, key_of(job, step), report_ns, now_ns, &next_ns))
         return next_ns;
     if (job->role == ROLE_HEAD) /* the answers to the last look; the first one knows nothing, and ends nothing */
         hosts_say_all(job, CONTROL_LOOK, CONTROL_NO_PE, NULL, 0);
     else
         look_here(job);
-    gather(job, step, &all);
+    gather(job, step, &awaited);
     if (step == STEP_STOP) {
-        prolong_stop(job, &all, now_ns);
+        prolong_stop(job, &awaited, now_ns);
         job->await.looked_ns = now_ns;
         return now_ns + QUOIT_AWAIT_LOOK_NS;
     }
     enum quoit_await_verdict verdict = quoit_await_step(
-        &job->await, &all.view, step == STEP_READY ? QUOIT_AWAIT_HANG_TIMES * limit_ns : UINT64_MAX, now_ns);
-    if (all.count > 0 && verdict == QUOIT_AWAIT_REPORT)
-        report(job, &all, now_ns);
-    if (all.count > 0 && verdict == QUOIT_AWAIT_HANGS) {
-        describe(job, &all, now_ns, "", job->await_text);
+        &job->await, &awaited.view, step == STEP_READY ? QUOIT_AWAIT_HANG_TIMES * limit_ns : UINT64_MAX, now_ns);
+    if (awaited.count > 0 && verdict == QUOIT_AWAIT_REPORT)
+        report(job, step, &awaited, now_ns);
+    if (awaited.count > 0 && verdict == QUOIT_AWAIT_HANGS) {
+        describe(job, step, &awaited, now_ns, "", job->await_text);
         end_begin(job, END_HANGS, STATUS_CANNOT_START, 0, GRACE_NS);
     }
     return now_ns + QUOIT_AWAIT_LOOK_NS;

@@ -39,6 +39,7 @@
 #include "boot/abstract.h"
 #include "env/await.h"
 #include "boot/protocol.h"
+#include "boot/report.h"
 #include "boot/silence.h"
 #include "boot/still.h"
 #include "boot/wait_desc.h"
@@ -52,9 +53,8 @@
 #include "control.h"
 #include "terminal.h"
 
-#define HOST_NOT_BELOW     UINT32_MAX
-#define HOST_NONE          UINT32_MAX
-#define AWAITED_TEXT_BYTES 320
+#define HOST_NOT_BELOW UINT32_MAX
+#define HOST_NONE      UINT32_MAX
 
 enum role { ROLE_ALONE, ROLE_HEAD, ROLE_AGENT };
 
@@ -262,7 +262,7 @@ struct job {
     uint32_t late_agent_count;
     bool has_findings; /* a proxy is ready, over a network: a host of which none reports silence is there */
     struct quoit_await await;
-    char await_text[AWAITED_TEXT_BYTES];
+    char await_text[QUOIT_REPORT_AWAITED_BYTES];
     uint32_t dead_links[2];  /* for END_CUT_OFF */
     struct wait_note *notes; /* [pe_count], taken when the job is ended; NULL before */
     uint32_t alive_count;

@@ -357,6 +357,15 @@ void output_say(struct output *output, const char *text, size_t bytes)
     sink_write(sink);
 }
 
+void output_report(struct output *output, struct quoit_report *report)
+{
+    quoit_report_close(report);
+    if (report->text)
+        output_say(output, report->text, report->bytes);
+    free(report->text);
+    report->text = NULL;
+}
+
 void output_end(struct output *output)
 {
     for (size_t i = 0; i < output->stream_count; i++)

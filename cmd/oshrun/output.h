@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "boot/report.h"
 #include "buffer.h"
 #include "loop.h"
 
@@ -82,6 +83,8 @@ uint64_t output_last_active_ns(const struct output *output, uint64_t now_ns);
 uint64_t output_stuck_ns(const struct output *output, uint64_t now_ns);
 /* Text from oshrun itself for standard error, after what is pending there. */
 void output_say(struct output *output, const char *text, size_t bytes);
+/* The same of a report, which it ends. */
+void output_report(struct output *output, struct quoit_report *report);
 /* Moves everything read to the sinks and closes the streams that are still open. */
 void output_end(struct output *output);
 void output_close(struct output *output);

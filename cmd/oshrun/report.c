@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report.h"
-#include "base/text.h"
 #include "boot/place.h"
+#include "boot/report.h"
 #include "boot/survey.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,11 +18,9 @@
 #include "clock.h"
 #include "hosts.h"
 
-#define CODE_COLUMN     80
 #define GROUPS_MAX      8 /* more than this explain nothing */
 #define GROUPS_TOLD_MAX 4
 #define LIST_BYTES      64
-#define SENTENCE_BYTES  256
 #define ABORT_TEXTS_MAX 4
 #define NOT_A_PE        UINT32_MAX
 #define PLACES_LIMIT_NS 1500000000u /* for all positions of a report: a busy machine must not delay the end */
@@ -63,18 +60,6 @@ static uint32_t list_pes(const struct job *job, bool (*is_member)(const struct j
     }
     snprintf(text, LIST_BYTES, "PE%s %s", count == 1 ? "" : "s", list);
     return count;
-}
-
-/* Prints a sentence with its code at the right margin. */
-static void tell(FILE *out, const char *code, const char *format, ...) __attribute__((format(printf, 3, 4)));
-static void tell(FILE *out, const char *code, const char *format, ...)
-{
-    char text[SENTENCE_BYTES + QUOIT_BOOT_TEXT_BYTES];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    fprintf(out, "oshrun: %-*s [%s]\n", CODE_COLUMN - 8, text, code);
 }
 
 /* In the same call of the same line, as far as the PEs told it. */
@@ -158,7 +143,7 @@ static uint32_t group_pes(const struct job *job, uint32_t except, struct group *
 }
 
 /* The position of the first of them that answered the launcher's request; see crash.h. */
-static void tell_computing(FILE *out, const struct job *job, const struct group *group)
+static void tell_computing(struct quoit_report *report, const struct job *job, const struct group *group)
 {
     for (uint32_t pe = group->like[0]; pe < job->plan->pe_count; pe++) {
         const struct quoit_pe_shared *shared = hosts_pe_shared(job, pe);
@@ -173,49 +158,47 @@ static void tell_computing(FILE *out, const struct job *job, const struct group 
         quoit_place_find(job->pes[pe].executable, &address, 1, job->end.told_by_ns, &place);
         if (!place.function[0] && !place.line[0])
             return;
-        fprintf(out, " (");
+        fprintf(report->out, " (");
         if (group->count > 1)
-            fprintf(out, "PE %u ", pe);
-        fprintf(out, "%s%s%s%s)", place.function[0] ? "in " : "at ", place.function, place.function[0] ? "() " : "",
-                place.line);
+            fprintf(report->out, "PE %u ", pe);
+        fprintf(report->out, "%s%s%s%s)", place.function[0] ? "in " : "at ", place.function,
+                place.function[0] ? "() " : "", place.line);
         return;
     }
 }
 
-static void tell_group(FILE *out, const struct job *job, const struct group *group)
+static void tell_group(struct quoit_report *report, const struct job *job, const struct group *group)
 {
     static const char *const verbs[2][2] = {{"were", "was"}, {"are", "is"}};
     const struct wait_note *note = group->note;
     const char *were = verbs[job->end.phase == ENDING_NOT][group->count == 1];
     const struct quoit_place *place = &group->place;
     if (!note->is_alive)
-        fprintf(out, "  %s had ended", group->pes);
+        fprintf(report->out, "  %s had ended", group->pes);
     else if (note->is_stopped)
-        fprintf(out, "  %s %s stopped by a signal", group->pes, were);
+        fprintf(report->out, "  %s %s stopped by a signal", group->pes, were);
     else if (note->phase == PE_STARTED)
-        fprintf(out, "  %s had not called shmem_init", group->pes);
+        fprintf(report->out, "  %s had not called shmem_init", group->pes);
     else if (note->phase == PE_FINALIZED)
-        fprintf(out, "  %s %s through shmem_finalize", group->pes, were);
+        fprintf(report->out, "  %s %s through shmem_finalize", group->pes, were);
     else if (note->phase != PE_RUNNING)
-        fprintf(out, "  %s %s waiting in shmem_init", group->pes, were);
-    else if (!note->call[0])
-        fprintf(out, "  %s %s running", group->pes, were);
+        fprintf(report->out, "  %s %s waiting in shmem_init", group->pes, were);
     else
-        fprintf(out, "  %s %s waiting in %s", group->pes, were, note->call);
+        quoit_report_place(report, group->pes, group->count == 1, job->end.phase == ENDING_NOT, note->call, "", "");
     if (note->is_alive && note->line[0])
-        fprintf(out, " (%s)", note->line);
+        fprintf(report->out, " (%s)", note->line);
     else if (place->line[0])
-        fprintf(out, " (%s)", place->line);
+        fprintf(report->out, " (%s)", place->line);
     else if (place->function[0])
-        fprintf(out, " (in %s)", place->function);
+        fprintf(report->out, " (in %s)", place->function);
     if (note->is_alive && note->call[0])
-        fprintf(out, "%s", note->wait_desc_text);
+        fprintf(report->out, "%s", note->wait_desc_text);
     else if (note->is_alive && note->phase == PE_RUNNING && !note->line[0])
-        tell_computing(out, job, group);
+        tell_computing(report, job, group);
 }
 
 /* The outages; a job that hardly progresses may have many. */
-static void tell_outages(FILE *out, const struct job *job)
+static void tell_outages(struct quoit_report *report, const struct job *job)
 {
     uint32_t told = 0;
     for (uint32_t i = 0; i < job->plan->host_count && job->has_layout; i++) {
@@ -226,15 +209,15 @@ static void tell_outages(FILE *out, const struct job *job)
         quoit_survey_direction(&host->layout, host->front, QUOIT_RIGHT, quoit_clock_now_ns(), &direction);
         unsigned long long count = direction.down_count;
         if (count)
-            fprintf(out, "%s %u-%u %llu time%s", told++ ? "," : "  links went down:", i,
+            fprintf(report->out, "%s %u-%u %llu time%s", told++ ? "," : "  links went down:", i,
                     hosts_neighbour(job, i, QUOIT_RIGHT), count, count == 1 ? "" : "s");
     }
     if (told)
-        fprintf(out, "\n");
+        fprintf(report->out, "\n");
 }
 
 /* The positions of all PEs. `tells_ended`: including those that had finished. Whether some had not. */
-static bool tell_positions(FILE *out, const struct job *job, uint32_t except, bool tells_ended)
+static bool tell_positions(struct quoit_report *report, const struct job *job, uint32_t except, bool tells_ended)
 {
     struct group groups[GROUPS_MAX];
     uint32_t told = 0, group_count = group_pes(job, except, groups);
@@ -244,143 +227,102 @@ static bool tell_positions(FILE *out, const struct job *job, uint32_t except, bo
         if (!groups[i].note->is_alive && !tells_ended)
             continue;
         if (told == GROUPS_TOLD_MAX) {
-            fprintf(out, "  and others elsewhere\n");
+            fprintf(report->out, "  and others elsewhere\n");
             break;
         }
-        tell_group(out, job, &groups[i]);
-        fprintf(out, "\n");
+        tell_group(report, job, &groups[i]);
+        fprintf(report->out, "\n");
         told++;
     }
     return has_killed;
 }
 
 /* The same, and the last line. */
-static void tell_others(FILE *out, const struct job *job, uint32_t except, bool tells_ended)
+static void tell_others(struct quoit_report *report, const struct job *job, uint32_t except, bool tells_ended)
 {
-    if (tell_positions(out, job, except, tells_ended))
-        fprintf(out, "  the job was ended, status %d\n", job->end.status);
+    if (tell_positions(report, job, except, tells_ended))
+        quoit_report_ended(report, job->end.status);
     else
-        fprintf(out, "  status %d\n", job->end.status);
+        fprintf(report->out, "  status %d\n", job->end.status);
 }
 
-static const struct quoit_crash_record *crash_of(const struct job *job, uint32_t pe)
+static struct quoit_report_pe report_pe_of(const struct job *job, uint32_t index, char name[HOSTS_NAME_BYTES])
 {
-    const struct quoit_pe_shared *shared = hosts_pe_shared(job, pe);
-    if (!shared || atomic_load_explicit(&shared->crash.signal, memory_order_acquire) == 0)
-        return NULL;
-    return &shared->crash;
+    const struct pe *pe = &job->pes[index];
+    return (struct quoit_report_pe){.pe = index,
+                                    .host = hosts_name(job, pe->host, name),
+                                    .wait_status = pe->wait_status,
+                                    .has_begun = pe->phase != PE_STARTED,
+                                    .shared = hosts_pe_shared(job, index),
+                                    .executable = pe->executable};
 }
 
-/* "at solve() stencil.c:88, in shmem_putmem" */
-static void tell_crash_place(FILE *out, const struct job *job, uint32_t pe, const struct quoit_crash_record *crash)
+static void tell_failed_pe(struct quoit_report *report, const struct job *job)
 {
-    struct quoit_place place;
-    char call[QUOIT_CALL_NAME_BYTES];
-    uint64_t base = atomic_load(&hosts_pe_shared(job, pe)->load_base);
-    uint64_t address = crash->instruction - base - (crash->is_inside ? 1 : 0);
-    if (crash->instruction <= base)
-        return;
-    quoit_place_find(job->pes[pe].executable, &address, 1, job->end.told_by_ns, &place);
-    snprintf(call, sizeof call, "%.*s", (int)sizeof call - 1, crash->call);
-    bool is_in_call = crash->is_inside && crash->call_from == crash->instruction;
-    if (place.function[0] || place.line[0])
-        fprintf(out, "  at %s%s%s%s", place.function, place.function[0] ? "()" : "",
-                place.function[0] && place.line[0] ? " " : "", place.line);
-    else
-        fprintf(out, "  at 0x%llx of %s", (unsigned long long)address, job->pes[pe].executable);
-    if (call[0])
-        fprintf(out, ", %s %s", is_in_call ? "in" : "after", call);
-    fprintf(out, "\n");
-}
-
-static void tell_signal(FILE *out, const struct job *job, const struct pe *pe, int signal_number,
-                        const struct quoit_crash_record *crash)
-{
-    char host[HOSTS_NAME_BYTES];
-    const char *name = quoit_signal_name(signal_number);
-    char address[48] = "";
-    if (crash && (signal_number == SIGSEGV || signal_number == SIGBUS))
-        snprintf(address, sizeof address, " (address 0x%llx)", (unsigned long long)crash->fault_address);
-    if (signal_number == SIGKILL)
-        snprintf(address, sizeof address, " (kill -9, or memory ran out)");
-    tell(out, "Q0201", "PE %u on %s was killed by SIG%s%s", pe->index, hosts_name(job, pe->host, host), name, address);
-    if (crash)
-        tell_crash_place(out, job, pe->index, crash);
-}
-
-static void tell_failed_pe(FILE *out, const struct job *job)
-{
-    const struct pe *pe = &job->pes[job->end.culprit];
-    const struct quoit_crash_record *crash = crash_of(job, pe->index);
-    int status = WIFEXITED(pe->wait_status) ? WEXITSTATUS(pe->wait_status) : 0;
-    char host[HOSTS_NAME_BYTES];
-    hosts_name(job, pe->host, host);
-    if (WIFSIGNALED(pe->wait_status))
-        tell_signal(out, job, pe, WTERMSIG(pe->wait_status), crash);
-    else if (crash && status == 128 + (int)crash->signal) /* a shell is in between */
-        tell_signal(out, job, pe, (int)crash->signal, crash);
-    else if (status == 0)
-        tell(out, "Q0203", "PE %u on %s ended with status 0, but without shmem_finalize", pe->index, host);
-    else
-        tell(out, "Q0202", "PE %u on %s exited with status %d%s", pe->index, host, status,
-             pe->phase == PE_STARTED ? "" : " before shmem_finalize");
-    tell_others(out, job, pe->index, false);
+    char name[HOSTS_NAME_BYTES];
+    const struct quoit_report_pe pe = report_pe_of(job, job->end.culprit, name);
+    quoit_report_failed(report, &pe, job->end.told_by_ns);
+    tell_others(report, job, pe.pe, false);
 }
 
 /* The status is what shmem_global_exit was given; an exit handler that went wrong after that is reported all the same.
  */
-static void tell_exit(FILE *out, const struct job *job)
+static void tell_exit(struct quoit_report *report, const struct job *job)
 {
     const struct pe *pe = &job->pes[job->end.culprit];
-    const struct quoit_crash_record *crash = crash_of(job, pe->index);
     char host[HOSTS_NAME_BYTES];
+    const struct quoit_report_pe known = report_pe_of(job, pe->index, host);
     if (job->notes && job->notes[pe->index].is_alive) {
-        tell(out, "Q0127",
-             "PE %u on %s did not end after shmem_global_exit, stopped by a signal perhaps, and was killed", pe->index,
-             hosts_name(job, pe->host, host));
+        quoit_report_line(
+            report, "Q0127",
+            "PE %u on %s did not end after shmem_global_exit, stopped by a signal perhaps, and was killed", pe->index,
+            known.host);
     } else if (WIFSIGNALED(pe->wait_status)) {
-        tell_signal(out, job, pe, WTERMSIG(pe->wait_status), crash);
-        fprintf(out, "  in its exit handlers, after shmem_global_exit; status %d\n", job->end.status);
+        quoit_report_killed(report, &known, WTERMSIG(pe->wait_status), job->end.told_by_ns);
+        fprintf(report->out, "  in its exit handlers, after shmem_global_exit; status %d\n", job->end.status);
     }
 }
 
-static void tell_dead_proxy(FILE *out, const struct host *host)
+static void tell_dead_proxy(struct quoit_report *report, const struct host *host)
 {
     int status = host->proxy_wait_status;
     const char *name = WIFSIGNALED(status) ? quoit_signal_name(WTERMSIG(status)) : NULL;
     bool is_killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
     char how[64] = "", why[64 + HOSTS_NAME_BYTES] = "", text[HOSTS_NAME_BYTES], other[HOSTS_NAME_BYTES];
     if (host->has_closed) {
-        tell(out, "Q0236", "the proxy of %s closed its connection to oshrun and ran on; it was killed",
-             hosts_name(host->job, host->index, text));
+        quoit_report_line(report, "Q0236", "the proxy of %s closed its connection to oshrun and ran on; it was killed",
+                          hosts_name(host->job, host->index, text));
         return;
     }
     if (host->is_dismissed && is_killed) {
-        tell(out, "Q0205",
-             host->is_silent ? "the proxy of %s gave that of %s no sign for --network-limit; its PEs are cut off"
-                             : "the connection of the proxy of %s to that of %s broke; its PEs are cut off",
-             hosts_name(host->job, host->index, text), hosts_name(host->job, host->missed_by, other));
+        quoit_report_line(report, "Q0205",
+                          host->is_silent
+                              ? "the proxy of %s gave that of %s no sign for --network-limit; its PEs are cut off"
+                              : "the connection of the proxy of %s to that of %s broke; its PEs are cut off",
+                          hosts_name(host->job, host->index, text), hosts_name(host->job, host->missed_by, other));
         return;
     }
     if (host->proxy_failure != QUOIT_OK) {
-        tell(out, "Q0234", "the proxy of %s cannot serve its PEs: %s", hosts_name(host->job, host->index, text),
-             quoit_status_text((enum quoit_status)host->proxy_failure));
+        quoit_report_line(report, "Q0234", "the proxy of %s cannot serve its PEs: %s",
+                          hosts_name(host->job, host->index, text),
+                          quoit_status_text((enum quoit_status)host->proxy_failure));
         return;
     }
     if (!WIFSIGNALED(status)) {
-        tell(out, "Q0205", "the proxy of %s could not serve its PEs, and ended with status %d: its own line says why",
-             hosts_name(host->job, host->index, text), WEXITSTATUS(status));
+        quoit_report_line(report, "Q0205",
+                          "the proxy of %s could not serve its PEs, and ended with status %d: its own line says why",
+                          hosts_name(host->job, host->index, text), WEXITSTATUS(status));
         return;
     }
     snprintf(how, sizeof how, " of SIG%s", name);
     if (is_killed)
         snprintf(why, sizeof why, " (kill -9, or memory ran out)");
-    tell(out, "Q0205", "the proxy of %s has died%s%s; its PEs are cut off", hosts_name(host->job, host->index, text),
-         how, why);
+    quoit_report_line(report, "Q0205", "the proxy of %s has died%s%s; its PEs are cut off",
+                      hosts_name(host->job, host->index, text), how, why);
 }
 
 /* Its agent could not be started, has ended, or is silent. */
-static void tell_lost_host(FILE *out, const struct job *job)
+static void tell_lost_host(struct quoit_report *report, const struct job *job)
 {
     const struct host *host = &job->hosts[job->end.culprit];
     char name[HOSTS_NAME_BYTES], rsh[96] = "";
@@ -389,10 +331,10 @@ static void tell_lost_host(FILE *out, const struct job *job)
         snprintf(rsh, sizeof rsh, ", the remote shell was killed by SIG%s", quoit_signal_name(WTERMSIG(status)));
     else if (host->has_rsh_status && WEXITSTATUS(status))
         snprintf(rsh, sizeof rsh, ", status %d of the remote shell", WEXITSTATUS(status));
-    tell(out, "Q0225", host->has_answered ? "%s was lost: %s%s" : "cannot start the agent on %s: %s%s",
-         hosts_name(job, host->index, name), host->problem, rsh);
+    quoit_report_line(report, "Q0225", host->has_answered ? "%s was lost: %s%s" : "cannot start the agent on %s: %s%s",
+                      hosts_name(job, host->index, name), host->problem, rsh);
     if (host->has_answered)
-        tell_others(out, job, NOT_A_PE, false);
+        tell_others(report, job, NOT_A_PE, false);
 }
 
 /* Steps over an address of above 4 GiB, which the kernel chooses for each process. */
@@ -441,17 +383,17 @@ static bool said_the_same(const struct job *job, uint32_t pe, const void *arg)
            reads_the_same(mine->abort_text, pe, other->abort_text, (uint32_t)(other - job->pes));
 }
 
-static void tell_abort_place(FILE *out, const struct job *job, const struct pe *pe)
+static void tell_abort_place(struct quoit_report *report, const struct job *job, const struct pe *pe)
 {
     struct quoit_place place = {.line = ""};
     uint64_t before = pe->abort_from - 1; /* the call stands before the address it returns to */
     if (pe->abort_from)
         quoit_place_find(pe->executable, &before, 1, job->end.told_by_ns, &place);
     if (place.line[0])
-        fprintf(out, "  at %s%s%s\n", place.function, place.function[0] ? "() " : "", place.line);
+        fprintf(report->out, "  at %s%s%s\n", place.function, place.function[0] ? "() " : "", place.line);
 }
 
-static void tell_aborts(FILE *out, const struct job *job)
+static void tell_aborts(struct quoit_report *report, const struct job *job)
 {
     uint32_t text_count = 0;
     for (uint32_t pe = 0; pe < job->plan->pe_count; pe++) {
@@ -464,10 +406,10 @@ static void tell_aborts(FILE *out, const struct job *job)
             continue;
         text_count++;
         list_pes(job, said_the_same, first, pes);
-        fprintf(out, "oshrun: %s: %s\n", pes, first->abort_text);
-        tell_abort_place(out, job, first);
+        fprintf(report->out, "oshrun: %s: %s\n", pes, first->abort_text);
+        tell_abort_place(report, job, first);
     }
-    fprintf(out, "  the job was ended, status %d\n", job->end.status);
+    quoit_report_ended(report, job->end.status);
 }
 
 static bool has_ended(const struct job *job, uint32_t pe, const void *arg)
@@ -481,40 +423,41 @@ static bool waits_in_init(const struct job *job, uint32_t pe, const void *arg)
     return !has_ended(job, pe, arg) && (job->notes[pe].phase == PE_HELLO || job->notes[pe].phase == PE_READY);
 }
 
-static void tell_no_init(FILE *out, const struct job *job)
+static void tell_no_init(struct quoit_report *report, const struct job *job)
 {
     char ended[LIST_BYTES], waiting[LIST_BYTES];
     list_pes(job, has_ended, NULL, ended);
     list_pes(job, waits_in_init, NULL, waiting);
-    tell(out, "Q0204", "%s ended without shmem_init, in which %s waited", ended, waiting);
-    fprintf(out, "  all PEs of a job must call it; the job was ended, status %d\n", job->end.status);
+    quoit_report_no_init(report, ended, waiting);
+    fprintf(report->out, "  all PEs of a job must call it; the job was ended, status %d\n", job->end.status);
 }
 
-static void tell_cannot_start(FILE *out, const struct job *job)
+static void tell_cannot_start(struct quoit_report *report, const struct job *job)
 {
     uint32_t pe = job->end.culprit;
     int error = job->exec_errors[pe];
     if (error < 0)
-        tell(out, "Q0227", "cannot enter host%u of the ring %s: %s", job->pes[pe].host,
-             plan_text(job->plan, QUOIT_OPT_RING), strerror(-error));
+        quoit_report_line(report, "Q0227", "cannot enter host%u of the ring %s: %s", job->pes[pe].host,
+                          plan_text(job->plan, QUOIT_OPT_RING), strerror(-error));
     else if (error)
-        tell(out, "Q0212", "cannot run %s: %s", plan_program_of(job->plan, pe)->argv[0], strerror(error));
+        quoit_report_line(report, "Q0212", "cannot run %s: %s", plan_program_of(job->plan, pe)->argv[0],
+                          strerror(error));
 }
 
-static void tell_lost_link(FILE *out, const struct job *job)
+static void tell_lost_link(struct quoit_report *report, const struct job *job)
 {
     uint32_t link = job->dead_links[0];
     const struct quoit_protocol_traits *protocol = quoit_job_config_traits(&job->config);
-    tell(out, "Q0218", "link %u-%u went down, which no job with %s %s outlives", link,
-         hosts_neighbour(job, link, QUOIT_RIGHT), protocol->has_failover ? "--barrier" : "--protocol",
-         protocol->has_failover ? "papers" : protocol->name);
+    quoit_report_line(report, "Q0218", "link %u-%u went down, which no job with %s %s outlives", link,
+                      hosts_neighbour(job, link, QUOIT_RIGHT), protocol->has_failover ? "--barrier" : "--protocol",
+                      protocol->has_failover ? "papers" : protocol->name);
 }
 
 /* Two links down partition their ring into two lines of hosts: the shorter one is reported as unreachable. */
-static void tell_cut_off(FILE *out, const struct job *job)
+static void tell_cut_off(struct quoit_report *report, const struct job *job)
 {
     if (job->dead_links[0] == job->dead_links[1]) {
-        tell_lost_link(out, job);
+        tell_lost_link(report, job);
         return;
     }
     char hosts[LIST_BYTES];
@@ -531,109 +474,114 @@ static void tell_cut_off(FILE *out, const struct job *job)
                  ring.first + (from + cut_count - 1) % count);
     first = job->dead_links[0];
     second = job->dead_links[1];
-    tell(out, "Q0217", "links %u-%u and %u-%u are down: host%s %s cannot be reached", first,
-         hosts_neighbour(job, first, QUOIT_RIGHT), second, hosts_neighbour(job, second, QUOIT_RIGHT),
-         cut_count == 1 ? "" : "s", hosts);
+    quoit_report_line(report, "Q0217", "links %u-%u and %u-%u are down: host%s %s cannot be reached", first,
+                      hosts_neighbour(job, first, QUOIT_RIGHT), second, hosts_neighbour(job, second, QUOIT_RIGHT),
+                      cut_count == 1 ? "" : "s", hosts);
 }
 
-static void tell_left(FILE *out, const struct job *job)
+static enum quoit_report_leaving how_left(const struct pe *pe)
+{
+    return pe->leaves_by_exit ? QUOIT_REPORT_LEFT_BY_EXIT : QUOIT_REPORT_LEFT_BY_CALL;
+}
+
+static void tell_left(struct quoit_report *report, const struct job *job)
 {
     char name[HOSTS_NAME_BYTES];
     const struct pe *left = &job->pes[job->end.culprit];
     enum end_reason reason = job->end.reason;
-    const char *code = reason == END_LEFT ? "Q0209" : reason == END_POLLED ? "Q0244" : "Q0242";
-    const char *what = reason == END_LEFT     ? "while others were elsewhere"
-                       : reason == END_POLLED ? "and the others do nothing but wait or poll for what no PE will write"
-                                              : "with a lock for which others wait";
-    tell(out, code, "PE %u on %s left the job by %s %s", left->index, hosts_name(job, left->host, name),
-         left->leaves_by_exit ? "exit(0) or return from main" : "shmem_finalize", what);
-    tell_others(out, job, left->index, reason == END_POLLED);
+    quoit_report_left(report,
+                      reason == END_LEFT     ? QUOIT_REPORT_LEFT_ELSEWHERE
+                      : reason == END_POLLED ? QUOIT_REPORT_LEFT_POLLED
+                                             : QUOIT_REPORT_LEFT_LOCK,
+                      left->index, hosts_name(job, left->host, name), how_left(left));
+    tell_others(report, job, left->index, reason == END_POLLED);
 }
 
 /* The first line of a hang, with the likely cause. False: it is none that is known. */
-static bool tell_hang(FILE *out, const struct job *job);
+static bool tell_hang(struct quoit_report *report, const struct job *job);
 
 /* In virtual time. */
-static void tell_still(FILE *out, const struct job *job)
+static void tell_still(struct quoit_report *report, const struct job *job)
 {
     char time[32];
-    if (!job->notes || !tell_hang(out, job))
-        tell(out, "Q0704", "nothing can happen after %s of virtual time", clock_text(job, time));
-    tell_others(out, job, NOT_A_PE, true);
+    if (!job->notes || !tell_hang(report, job))
+        quoit_report_line(report, "Q0704", "nothing can happen after %s of virtual time", clock_text(job, time));
+    tell_others(report, job, NOT_A_PE, true);
 }
 
-static void tell_timeout(FILE *out, const struct job *job)
+static void tell_timeout(struct quoit_report *report, const struct job *job)
 {
     char time[32];
     quoit_option_format(&job->plan->options, QUOIT_OPT_TIMEOUT, time, sizeof time);
-    tell(out, "Q0206", "the job ran longer than %s (--timeout)", time);
-    tell_outages(out, job);
-    tell_others(out, job, NOT_A_PE, true);
+    quoit_report_line(report, "Q0206", "the job ran longer than %s (--timeout)", time);
+    tell_outages(report, job);
+    tell_others(report, job, NOT_A_PE, true);
 }
 
-static void tell_reason(FILE *out, const struct job *job)
+static void tell_reason(struct quoit_report *report, const struct job *job)
 {
     char name[HOSTS_NAME_BYTES];
     const struct end *end = &job->end;
     switch (end->reason) {
     case END_NORMAL:
         if (end->status)
-            tell(out, "Q0202", "PE %u on %s exited with status %d", end->culprit,
-                 hosts_name(job, job->pes[end->culprit].host, name), end->status);
+            quoit_report_line(report, "Q0202", "PE %u on %s exited with status %d", end->culprit,
+                              hosts_name(job, job->pes[end->culprit].host, name), end->status);
         break;
     case END_PE_FAILED:
-        tell_failed_pe(out, job);
+        tell_failed_pe(report, job);
         break;
     case END_NO_INIT:
-        tell_no_init(out, job);
+        tell_no_init(report, job);
         break;
     case END_ABORTED:
-        tell_aborts(out, job);
+        tell_aborts(report, job);
         break;
     case END_PROXY_DIED:
-        tell_dead_proxy(out, &job->hosts[end->culprit]);
-        tell_others(out, job, NOT_A_PE, false);
+        tell_dead_proxy(report, &job->hosts[end->culprit]);
+        tell_others(report, job, NOT_A_PE, false);
         break;
     case END_HANGS:
-        tell(out, "Q0238", "%s; it could run, and has done nothing", job->await_text);
-        tell_others(out, job, NOT_A_PE, false);
+        quoit_report_hangs(report, job->await_text);
+        tell_others(report, job, NOT_A_PE, false);
         break;
     case END_CUT_OFF:
-        tell_cut_off(out, job);
-        tell_others(out, job, NOT_A_PE, false);
+        tell_cut_off(report, job);
+        tell_others(report, job, NOT_A_PE, false);
         break;
     case END_HOST_LOST:
-        tell_lost_host(out, job);
+        tell_lost_host(report, job);
         break;
     case END_RING_GONE:
-        tell(out, "Q0228", "the ring %s has ended, and the job with it: quoit ring down, or its keeper was killed",
-             plan_text(job->plan, QUOIT_OPT_RING));
+        quoit_report_line(report, "Q0228",
+                          "the ring %s has ended, and the job with it: quoit ring down, or its keeper was killed",
+                          plan_text(job->plan, QUOIT_OPT_RING));
         break;
     case END_CANNOT_START:
-        tell_cannot_start(out, job);
+        tell_cannot_start(report, job);
         break;
     case END_TIMEOUT:
-        tell_timeout(out, job);
+        tell_timeout(report, job);
         break;
     case END_STILL:
-        tell_still(out, job);
+        tell_still(report, job);
         break;
     case END_INTERRUPTED:
-        tell(out, "Q0207", "ended by SIG%s", quoit_signal_name(end->status - 128));
-        tell_others(out, job, NOT_A_PE, true);
+        quoit_report_line(report, "Q0207", "ended by SIG%s", quoit_signal_name(end->status - 128));
+        tell_others(report, job, NOT_A_PE, true);
         break;
     case END_OUTPUT_GONE: /* a reader that left has seen enough */
         if (end->culprit != EPIPE)
-            tell(out, "Q0216", "cannot write the output: %s; the job was ended, status %d", strerror((int)end->culprit),
-                 end->status);
+            quoit_report_line(report, "Q0216", "cannot write the output: %s; the job was ended, status %d",
+                              strerror((int)end->culprit), end->status);
         break;
     case END_LEFT:
     case END_POLLED:
     case END_LOCK_KEPT:
-        tell_left(out, job);
+        tell_left(report, job);
         break;
     case END_GLOBAL_EXIT:
-        tell_exit(out, job);
+        tell_exit(report, job);
         break;
     case END_GUARD_GONE:
     case END_TOLD:
@@ -691,7 +639,7 @@ static uint32_t find_lock_waiter(const struct job *job)
     return NOT_A_PE;
 }
 
-static bool tell_hang(FILE *out, const struct job *job)
+static bool tell_hang(struct quoit_report *report, const struct job *job)
 {
     static const enum waits for_value = WAITS_FOR_VALUE, for_others = WAITS_FOR_OTHERS, otherwise = WAITS_OTHERWISE;
     char begin[96], time[32], values[LIST_BYTES], others[LIST_BYTES], rest[LIST_BYTES];
@@ -706,62 +654,49 @@ static bool tell_hang(FILE *out, const struct job *job)
     if (list_pes(job, waits_as, &otherwise, rest) > 0)
         return false;
     if (waiter != NOT_A_PE)
-        tell(out, "Q0142", "%s: PE %u waits for a lock whose holder, PE %u, waits too", begin, waiter,
-             job->notes[waiter].holder);
+        quoit_report_line(report, "Q0142", "%s: PE %u waits for a lock whose holder, PE %u, waits too", begin, waiter,
+                          job->notes[waiter].holder);
     else if (value_count > 0)
-        tell(out, "Q0140", "%s: no PE is left to write what %s %s for", begin, values,
-             value_count == 1 ? "waits" : "wait");
+        quoit_report_line(report, "Q0140", "%s: no PE is left to write what %s %s for", begin, values,
+                          value_count == 1 ? "waits" : "wait");
     else if (other_count == job->plan->pe_count)
-        tell(out, "Q0141", "%s: the collectives that the PEs are in do not match", begin);
+        quoit_report_line(report, "Q0141", "%s: the collectives that the PEs are in do not match", begin);
     else
         return false;
     return true;
 }
 
-static bool tell_leaver(FILE *out, const struct job *job)
+static bool tell_leaver(struct quoit_report *report, const struct job *job)
 {
     char name[HOSTS_NAME_BYTES];
     const struct quoit_rounds_answer *sum = &job->stillness.rounds.sum;
     const struct pe *leaver = &job->pes[sum->leaver];
-    tell(out, "Q0220",
-         "warning: PE %u on %s waits in shmem_finalize%s, the others wait elsewhere%s, and nothing has moved for %u s",
-         leaver->index, hosts_name(job, leaver->host, name),
-         leaver->leaves_by_exit ? ", by exit(0) or return from main" : "",
-         sum->has_polls ? " or do nothing but poll" : "", (unsigned)(QUOIT_ROUNDS_WARN_NS / 1000000000u));
+    quoit_report_leaver(report, leaver->index, hosts_name(job, leaver->host, name), how_left(leaver), sum->has_polls,
+                        QUOIT_ROUNDS_WARN_NS);
     return true;
 }
 
 void report_still(struct job *job, enum quoit_rounds_verdict verdict)
 {
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *out = job->notes ? open_memstream(&text, &bytes) : NULL;
-    if (!out)
+    struct quoit_report report;
+    if (!job->notes || !quoit_report_open(&report, "oshrun"))
         return;
     report_wait_descs(job);
     job->end.told_by_ns = quoit_clock_now_ns() + PLACES_LIMIT_NS;
-    if (verdict == QUOIT_ROUNDS_HANGS ? tell_hang(out, job) : tell_leaver(out, job)) {
-        tell_positions(out, job, NOT_A_PE, true);
-        fprintf(out, "  the job goes on; Ctrl-C ends it\n");
+    if (verdict == QUOIT_ROUNDS_HANGS ? tell_hang(&report, job) : tell_leaver(&report, job)) {
+        tell_positions(&report, job, NOT_A_PE, true);
+        fprintf(report.out, "  the job goes on; Ctrl-C ends it\n");
     }
-    fclose(out);
-    quoit_text_clean(text, bytes);
-    output_say(&job->output, text, bytes);
-    free(text);
+    output_report(&job->output, &report);
 }
 
 void report_end(struct job *job)
 {
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *out = open_memstream(&text, &bytes);
-    if (!out)
+    struct quoit_report report;
+    if (!quoit_report_open(&report, "oshrun"))
         return;
     report_wait_descs(job);
     job->end.told_by_ns = quoit_clock_now_ns() + PLACES_LIMIT_NS;
-    tell_reason(out, job);
-    fclose(out);
-    quoit_text_clean(text, bytes); /* it contains names and texts of PEs */
-    output_say(&job->output, text, bytes);
-    free(text);
+    tell_reason(&report, job);
+    output_report(&job->output, &report);
 }

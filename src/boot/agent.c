@@ -9,6 +9,7 @@
 #include "boot/life.h"
 #include "boot/lost.h"
 #include "boot/program.h"
+#include "boot/report.h"
 #include "boot/proxy_process.h"
 #include "boot/liveness.h"
 #include "base/assert.h"
@@ -239,7 +240,8 @@ __attribute__((noreturn)) static void finish_for(struct agent *agent, uint32_t p
     int status = quoit_ended_status(shared);
     bool is_told = !quoit_ended_claim(header_of(agent), status);
     if (!is_told)
-        quoit_ended_say(pe_of(agent, pe), shared, agent->members[pe].process);
+        quoit_ended_report(pe_of(agent, pe), agent->hosts->list[agent->host_index].name, shared,
+                           agent->members[pe].process, status);
     atomic_store(&header_of(agent)->is_told, 1);
     finish(agent, quoit_ended_decision(header_of(agent)), !is_told);
 }
@@ -598,7 +600,7 @@ static void hear_proxy(struct agent *agent)
         lose(agent, message.body.lost.host, message.kind == QUOIT_PROXY_LAUNCHER_LOST);
         break;
     case QUOIT_PROXY_SILENCE:
-        if (!quoit_liveness_take_silence(&agent->liveness, agent->hosts, &message) && are_all_in_job(agent))
+        if (!quoit_liveness_take_silence(&agent->liveness, &message) && are_all_in_job(agent))
             quoit_proxy_process_offer(agent->proxy_fd, &message);
         break;
     case QUOIT_PROXY_HOST_FINALIZED:
@@ -614,9 +616,7 @@ static void hear_proxy(struct agent *agent)
         break;
     case QUOIT_PROXY_ABSENT:
         if (quoit_ended_claim(header_of(agent), 1))
-            quoit_ended_line("the PEs of host %s ended, and others wait for them in another shmem_init; the job was "
-                             "ended [Q0204]",
-                             name_of(agent, message.body.lost.host));
+            quoit_ended_report_absent("the PEs of host", name_of(agent, message.body.lost.host));
         finish(agent, quoit_ended_decision(header_of(agent)), true);
     default:
         break;
@@ -670,6 +670,7 @@ static void look_for_finalized(struct agent *agent)
 
 static void step(struct agent *agent)
 {
+    char number[16];
     if (!agent->has_layout && have_all_come(agent))
         lay_out(agent);
     if (agent->ready_count == agent->count && agent->proxy_fd >= 0)
@@ -685,8 +686,8 @@ static void step(struct agent *agent)
     look_for_finalized(agent);
     for (uint32_t pe = 0; pe < agent->count && agent->is_going && agent->ready_count > 0; pe++)
         if (agent->members[pe].is_gone && quoit_ended_claim(header_of(agent), 1)) {
-            quoit_ended_line("PE %u ended, and others wait for it in another shmem_init; the job was ended [Q0204]",
-                             pe_of(agent, pe));
+            snprintf(number, sizeof number, "%u", pe_of(agent, pe));
+            quoit_ended_report_absent("PE", number);
             finish(agent, 1, true);
         }
     if (agent->is_going)
@@ -711,26 +712,27 @@ static void gather_awaited(struct agent *agent, struct quoit_awaited *awaited_ou
     *awaited_out = (struct quoit_awaited){.view.is_idle = true};
     for (uint32_t pe = 0; pe < agent->count && !waits_for_proxy; pe++)
         if (agent->has_layout ? !agent->members[pe].is_ready : is_missing(agent, pe))
-            quoit_awaited_add(awaited_out, pe, agent->members[pe].process, &agent->members[pe].busy_ns);
+            quoit_awaited_look(awaited_out, pe, agent->members[pe].process, &agent->members[pe].busy_ns);
     if (waits_for_proxy)
-        quoit_awaited_add(awaited_out, agent->count, agent->proxy_pid, &agent->proxy_busy_ns);
+        quoit_awaited_look(awaited_out, agent->count, agent->proxy_pid, &agent->proxy_busy_ns);
 }
 
-static void describe_awaited(const struct agent *agent, const struct quoit_awaited *awaited, uint64_t now_ns,
-                             char text_out[QUOIT_AWAITED_TEXT_BYTES])
+static void report_awaited(const struct agent *agent, const struct quoit_awaited *awaited, bool hangs)
 {
     char who[160];
-    if (awaited->number < agent->count)
-        snprintf(who, sizeof who, "PE %u", pe_of(agent, awaited->number));
+    bool is_proxy = awaited->number >= agent->count;
+    const char *host = name_of(agent, agent->host_index);
+    if (is_proxy)
+        snprintf(who, sizeof who, "the proxy of host %.100s", host);
     else
-        snprintf(who, sizeof who, "the proxy of host %.100s", agent->hosts->list[agent->host_index].name);
-    quoit_awaited_text(awaited, who, now_ns - agent->await.since_ns, text_out);
+        snprintf(who, sizeof who, "PE %u on %.100s", pe_of(agent, awaited->number), host);
+    quoit_ended_report_awaited(awaited, who, is_proxy ? QUOIT_REPORT_LATE_PROXY : QUOIT_REPORT_LATE_PE,
+                               quoit_clock_now_ns() - agent->await.since_ns, hangs);
 }
 
 /* Only Quoit's own code runs between the fence and GO, so who does nothing there hangs. */
 static void look_at_awaited(struct agent *agent)
 {
-    char text[QUOIT_AWAITED_TEXT_BYTES];
     struct quoit_awaited awaited;
     uint64_t now_ns = quoit_clock_now_ns(), next_ns, limit_ns = agent->host.network.link_timeout_ns;
     uint64_t key = 1 + agent->hello_count + agent->ready_count + agent->contact_count + agent->has_layout +
@@ -745,13 +747,9 @@ static void look_at_awaited(struct agent *agent)
         quoit_await_step(&agent->await, &awaited.view, QUOIT_AWAIT_HANG_TIMES * limit_ns, now_ns);
     if (awaited.count == 0 || verdict == QUOIT_AWAIT_GOES_ON)
         return;
-    describe_awaited(agent, &awaited, now_ns, text);
-    if (verdict == QUOIT_AWAIT_REPORT) {
-        quoit_ended_line("still waiting for %s: %s [Q0237]", text, quoit_await_state_text(&awaited.facts));
-        return;
-    }
-    quoit_ended_line("%s: it could run, and has done nothing; the job was ended [Q0238]", text);
-    finish(agent, 1, true);
+    report_awaited(agent, &awaited, verdict == QUOIT_AWAIT_HANGS);
+    if (verdict == QUOIT_AWAIT_HANGS)
+        finish(agent, 1, true);
 }
 
 static int tick_ms(const struct agent *agent)
@@ -842,6 +840,7 @@ static struct agent *make_agent(const struct quoit_agent_start *start, const str
     quoit_stopwatch_start(&agent->watch, quoit_clock_now_ns());
     agent->begin_ns = counted_ns(agent);
     agent->liveness.host = &agent->host;
+    agent->liveness.hosts = &start->hosts;
     return agent;
 }
 

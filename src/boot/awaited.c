@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "boot/awaited.h"
 
-#include <stdio.h>
+static bool is_stopped(const struct quoit_process *facts)
+{
+    return facts->state == 'T' || facts->state == 't';
+}
 
-void quoit_awaited_add(struct quoit_awaited *awaited, uint32_t number, pid_t process, uint64_t *busy_ns)
+void quoit_awaited_add(struct quoit_awaited *awaited, uint32_t number, pid_t process, const struct quoit_process *facts,
+                       uint64_t before_ns)
+{
+    quoit_await_add(&awaited->view, facts, before_ns);
+    if (awaited->count++ > 0 && (!is_stopped(facts) || is_stopped(&awaited->facts)))
+        return;
+    awaited->number = number;
+    awaited->process = process;
+    awaited->facts = *facts;
+}
+
+void quoit_awaited_look(struct quoit_awaited *awaited, uint32_t number, pid_t process, uint64_t *busy_ns)
 {
     struct quoit_process facts = {0};
     if (process)
         quoit_process_look(process, &facts);
-    quoit_await_add(&awaited->view, &facts, *busy_ns);
+    quoit_awaited_add(awaited, number, process, &facts, *busy_ns);
     *busy_ns = facts.busy_ns;
-    if (awaited->count++ == 0 || (facts.state == 'T' && awaited->facts.state != 'T')) {
-        awaited->number = number;
-        awaited->process = process;
-        awaited->facts = facts;
-    }
-}
-
-void quoit_awaited_text(const struct quoit_awaited *awaited, const char *name, uint64_t waited_ns,
-                        char text_out[QUOIT_AWAITED_TEXT_BYTES])
-{
-    char process[32] = "";
-    if (awaited->process)
-        snprintf(process, sizeof process, " (process %d)", (int)awaited->process);
-    snprintf(text_out, QUOIT_AWAITED_TEXT_BYTES, "%.200s%s in shmem_init, after %llu s", name, process,
-             (unsigned long long)(waited_ns / 1000000000u));
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "boot/ended.h"
-#include "boot/place.h"
 #include "boot/protocol.h"
+#include "boot/report.h"
 #include "base/text.h"
 #include "env/clock.h"
-#include "env/libc.h"
 
-#include <signal.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define DECIDED    0x100u
@@ -82,45 +82,66 @@ int quoit_ended_status(struct quoit_pe_shared *shared)
     return signal_number ? 128 + (int)(signal_number & 0x7f) : 1;
 }
 
-static void say_crash(uint32_t pe, struct quoit_pe_shared *shared, pid_t process, int signal_number)
+/* As waitpid() would have it. */
+static int wait_status_of(struct quoit_pe_shared *shared)
 {
-    struct quoit_crash_record crash = {0};
-    char where[2 * QUOIT_PLACE_TEXT_BYTES + QUOIT_CALL_NAME_BYTES + 32] = "", address[32] = "";
-    uint64_t base = atomic_load(&shared->load_base);
-    struct quoit_place place;
-    memcpy(crash.call, shared->crash.call, sizeof crash.call - 1);
-    uint64_t at = shared->crash.instruction - base - (shared->crash.is_inside ? 1 : 0); /* a call precedes its return */
-    if (signal_number == SIGSEGV || signal_number == SIGBUS)
-        snprintf(address, sizeof address, " (address 0x%llx)", (unsigned long long)shared->crash.fault_address);
-    char program[32];
-    snprintf(program, sizeof program, "/proc/%d/exe", (int)process);
-    quoit_place_find(shared->crash.instruction && process ? program : NULL, &at, 1, quoit_clock_now_ns() + PLACE_NS,
-                     &place);
-    if (place.line[0] || crash.call[0])
-        snprintf(where, sizeof where, "\n  %s%s%s%s%s%s%s", place.line[0] ? "at " : "", place.function,
-                 place.function[0] ? "() " : "", place.line, place.line[0] && crash.call[0] ? ", " : "",
-                 crash.call[0] ? (shared->crash.is_inside ? "in " : "after ") : "", crash.call);
-    const char *name = quoit_signal_name(signal_number);
-    quoit_ended_line("PE %u was killed by SIG%s%s [Q0201]%s", pe, name, address, where);
-}
-
-void quoit_ended_say(uint32_t pe, struct quoit_pe_shared *shared, pid_t process)
-{
-    uint32_t kind = atomic_load_explicit(&shared->unsent_kind, memory_order_acquire);
     int signal_number = (int)atomic_load_explicit(&shared->crash.signal, memory_order_acquire);
-    if (kind == QUOIT_BOOT_ABORT)
-        return;
-    if (kind == QUOIT_BOOT_EXITED)
-        quoit_ended_line("PE %u exited with status %d before shmem_finalize; the job was ended [Q0202]", pe,
-                         quoit_ended_status(shared));
-    else if (signal_number)
-        say_crash(pe, shared, process, signal_number);
-    else
-        quoit_ended_line("PE %u ended before shmem_finalize: killed, or by _exit or exec; the job was ended [Q0203]",
-                         pe);
+    if (atomic_load_explicit(&shared->unsent_kind, memory_order_acquire) == QUOIT_BOOT_EXITED)
+        return W_EXITCODE(quoit_ended_status(shared), 0);
+    return signal_number ? W_EXITCODE(0, signal_number) : QUOIT_REPORT_STATUS_NONE;
 }
 
-void quoit_ended_say_agent(void)
+void quoit_ended_report(uint32_t pe, const char *host, struct quoit_pe_shared *shared, pid_t process, int status)
+{
+    struct quoit_report report;
+    char link[32], program[PATH_MAX];
+    if (atomic_load_explicit(&shared->unsent_kind, memory_order_acquire) == QUOIT_BOOT_ABORT ||
+        !quoit_report_open(&report, "quoit"))
+        return;
+    snprintf(link, sizeof link, "/proc/%d/exe", (int)process);
+    ssize_t length = process ? readlink(link, program, sizeof program - 1) : 0;
+    program[length > 0 ? length : 0] = '\0';
+    const struct quoit_report_pe known = {.pe = pe,
+                                          .host = host,
+                                          .wait_status = wait_status_of(shared),
+                                          .has_begun = true,
+                                          .shared = shared,
+                                          .executable = program[0] ? program : NULL};
+    quoit_report_failed(&report, &known, quoit_clock_now_ns() + PLACE_NS);
+    quoit_report_ended(&report, status);
+    quoit_report_print(&report);
+}
+
+void quoit_ended_report_absent(const char *kind, const char *name)
+{
+    char text[HOST_BYTES + 32];
+    struct quoit_report report;
+    snprintf(text, sizeof text, "%s %s", kind, name);
+    if (!quoit_report_open(&report, "quoit"))
+        return;
+    quoit_report_no_init(&report, text, "others");
+    quoit_report_ended(&report, 1);
+    quoit_report_print(&report);
+}
+
+void quoit_ended_report_awaited(const struct quoit_awaited *awaited, const char *who, const char *deed,
+                                uint64_t waited_ns, bool hangs)
+{
+    char text[QUOIT_REPORT_AWAITED_BYTES];
+    struct quoit_report report;
+    quoit_report_describe_awaited(who, (int32_t)awaited->process, hangs ? "" : ", which", deed, waited_ns, text);
+    if (!quoit_report_open(&report, "quoit"))
+        return;
+    if (hangs) {
+        quoit_report_hangs(&report, text);
+        quoit_report_ended(&report, 1);
+    } else {
+        quoit_report_awaited(&report, text, quoit_await_state_text(&awaited->facts), awaited->count - 1);
+    }
+    quoit_report_print(&report);
+}
+
+void quoit_ended_report_agent(void)
 {
     char host[HOST_BYTES];
     if (gethostname(host, sizeof host) != 0)

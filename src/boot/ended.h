@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "boot/awaited.h"
 #include "host/layout.h"
 
 /* Decides that the job ends with `status`. False: that was decided before. */
@@ -18,11 +19,16 @@ int quoit_ended_decision(const struct quoit_host_header *header);
 
 /* The exit status of a PE that ended before shmem_finalize: as recorded, 128 + the recorded signal, or 1. */
 int quoit_ended_status(struct quoit_pe_shared *shared);
-/* Reports how it ended, unless the PE has reported that itself. process: its pid, if it is still there to be looked at;
- * 0: not known. */
-void quoit_ended_say(uint32_t pe, struct quoit_pe_shared *shared, pid_t process);
+/* Reports how it ended, and that the job was ended with this status, unless the PE has reported that itself. host: its
+ * name. process: its pid, if it is still there to be looked at; 0: not known. */
+void quoit_ended_report(uint32_t pe, const char *host, struct quoit_pe_shared *shared, pid_t process, int status);
+/* Q0204: who has ended, "PE", "3", is waited for in another shmem_init. The job ends with status 1. */
+void quoit_ended_report_absent(const char *kind, const char *name);
+/* Q0237: who is awaited, "PE 3 on east", and what is late; or Q0238: hangs, by which the job ends with status 1. */
+void quoit_ended_report_awaited(const struct quoit_awaited *awaited, const char *who, const char *deed,
+                                uint64_t waited_ns, bool hangs);
 /* Reports that the agent of this host (agent.h) has ended before its PEs. */
-void quoit_ended_say_agent(void);
+void quoit_ended_report_agent(void);
 /* Prints "quoit: text" on standard error. Unlike quoit_say() it names no PE as the speaker. */
 void quoit_ended_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Before something lets the launcher end the job, since launchers drop what they have not read then: waits 200 ms for

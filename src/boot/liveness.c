@@ -3,12 +3,14 @@
 #include "boot/crash.h"
 #include "boot/ended.h"
 #include "boot/hosts.h"
+#include "boot/report.h"
 #include "env/clock.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
+#define END_STATUS       1
 #define LOOK_EVERY_NS    900000000u            /* below the tick of the agent */
 #define OWN_THREAD_COUNT 2u                    /* of a PE: the program's first, and the one of watch.h */
 #define PROXY_NS         20000000u             /* for a proxy to fall asleep after a question or an answer */
@@ -47,12 +49,31 @@ static struct quoit_proxy_where find_where(const struct quoit_liveness *liveness
     return where;
 }
 
-/* Of any host. */
-static void say_where(const struct quoit_proxy_where *where)
+static const char *name_of(const struct quoit_liveness *liveness, uint32_t pe)
 {
-    quoit_ended_line(where->line[0] ? "  PE %u was in %.*s (%.*s)" : "  PE %u was in %.*s", where->pe,
-                     QUOIT_CALL_NAME_BYTES - 1, where->call[0] ? where->call : "no call", QUOIT_SOURCE_LINE_BYTES - 1,
-                     where->line);
+    return liveness->hosts->list[quoit_job_config_host_of_pe(&liveness->host->layout.job, pe)].name;
+}
+
+/* Of any host. */
+static void write_where(struct quoit_report *report, const struct quoit_proxy_where *where, bool goes_on)
+{
+    char pe[24], call[QUOIT_CALL_NAME_BYTES], line[QUOIT_SOURCE_LINE_BYTES];
+    snprintf(pe, sizeof pe, "PE %u", where->pe);
+    snprintf(call, sizeof call, "%.*s", (int)sizeof call - 1, where->call);
+    snprintf(line, sizeof line, "%.*s", (int)sizeof line - 1, where->line);
+    quoit_report_place(report, pe, true, goes_on, call, line, "");
+    fputc('\n', report->out);
+}
+
+/* The PEs of this host, but those in shmem_finalize. */
+static void write_places(struct quoit_report *report, const struct quoit_liveness *liveness)
+{
+    for (uint32_t pe = 0; pe < liveness->host->layout.local_count && pe < QUOIT_PROXY_ELSEWHERE_MAX; pe++) {
+        if (word(liveness, pe) == QUOIT_BOOT_LEAVING)
+            continue;
+        struct quoit_proxy_where where = find_where(liveness, pe);
+        write_where(report, &where, false);
+    }
 }
 
 struct quoit_proxy_left quoit_liveness_left(const struct quoit_liveness *liveness)
@@ -91,13 +112,17 @@ static enum quoit_liveness_verdict report_left(const struct quoit_liveness *live
     uint32_t pe_count = liveness->host->layout.job.pe_count;
     if (found->left >= pe_count || found->count > QUOIT_PROXY_ELSEWHERE_MAX)
         return QUOIT_LIVENESS_FINE;
-    if (!quoit_ended_claim(liveness->host->memory, 1))
+    struct quoit_report report;
+    if (!quoit_ended_claim(liveness->host->memory, END_STATUS))
         return QUOIT_LIVENESS_LEFT;
-    quoit_ended_line("PE %u left the job by shmem_finalize, exit(0) or return from main while others were elsewhere; "
-                     "the job was ended [Q0209]",
-                     found->left);
-    for (uint32_t i = 0; i < found->count; i++)
-        say_where(&found->pes[i]);
+    if (quoit_report_open(&report, "quoit")) {
+        quoit_report_left(&report, QUOIT_REPORT_LEFT_ELSEWHERE, found->left, name_of(liveness, found->left),
+                          QUOIT_REPORT_LEFT_SOMEHOW);
+        for (uint32_t i = 0; i < found->count; i++)
+            write_where(&report, &found->pes[i], false);
+        quoit_report_ended(&report, END_STATUS);
+        quoit_report_print(&report);
+    }
     return QUOIT_LIVENESS_LEFT;
 }
 
@@ -139,45 +164,53 @@ static void look(const struct quoit_liveness *liveness, const struct quoit_round
     quoit_looks_take(&looks, question, answer_out);
 }
 
-static void report_polled(const struct quoit_liveness *liveness)
-{
-    uint32_t count = liveness->host->layout.local_count;
-    quoit_ended_line("PE %u left the job by shmem_finalize, exit(0) or return from main and the others do nothing but "
-                     "wait or poll for what no PE will write; the job was ended [Q0244]",
-                     liveness->rounds.sum.leaver);
-    for (uint32_t pe = 0; pe < count && pe < QUOIT_PROXY_ELSEWHERE_MAX; pe++) {
-        if (word(liveness, pe) == QUOIT_BOOT_LEAVING)
-            continue;
-        struct quoit_proxy_where where = find_where(liveness, pe);
-        say_where(&where);
-    }
-}
-
-static void report_kept(const struct quoit_liveness *liveness)
+/* Q0242 and Q0244. */
+static void report_end(const struct quoit_liveness *liveness, enum quoit_rounds_verdict verdict)
 {
     const struct quoit_rounds *rounds = &liveness->rounds;
-    quoit_ended_line("PE %u left the job by shmem_finalize, exit(0) or return from main with a lock for which PE "
-                     "%u waits in shmem_set_lock; the job was ended [Q0242]",
-                     rounds->keeper, rounds->waiter);
-    uint32_t local = rounds->waiter - liveness->host->layout.first_pe; /* unless it is on another host */
-    if (local >= liveness->host->layout.local_count)
+    bool is_lock = verdict == QUOIT_ROUNDS_LOCK_KEPT;
+    uint32_t left = is_lock ? rounds->keeper : rounds->sum.leaver;
+    struct quoit_report report;
+    if (!quoit_report_open(&report, "quoit"))
         return;
-    struct quoit_proxy_where where = find_where(liveness, local);
-    say_where(&where);
+    quoit_report_left(&report, is_lock ? QUOIT_REPORT_LEFT_LOCK : QUOIT_REPORT_LEFT_POLLED, left,
+                      name_of(liveness, left), QUOIT_REPORT_LEFT_SOMEHOW);
+    if (is_lock && rounds->waiter - liveness->host->layout.first_pe >= liveness->host->layout.local_count)
+        write_where(&report, &(struct quoit_proxy_where){.pe = rounds->waiter, .call = "shmem_set_lock"}, false);
+    else
+        write_places(&report, liveness);
+    quoit_report_ended(&report, END_STATUS);
+    quoit_report_print(&report);
 }
 
 /* What this host knows: its own PEs. */
 static void report_hang(const struct quoit_liveness *liveness)
 {
-    quoit_ended_line(
+    struct quoit_report report;
+    if (!quoit_report_open(&report, "quoit"))
+        return;
+    quoit_report_line(
+        &report, "Q0140",
         "warning: every PE waits, and nothing has moved for %u s: for a value that no PE is left to write, "
-        "a lock whose holder waits too, or in collectives that do not match [Q0140]",
+        "a lock whose holder waits too, or in collectives that do not match",
         (unsigned)(liveness->rounds.still_ns / 1000000000u));
     for (uint32_t pe = 0; pe < liveness->host->layout.local_count && pe < QUOIT_PROXY_ELSEWHERE_MAX; pe++) {
         struct quoit_proxy_where where = {.pe = liveness->host->layout.first_pe + pe};
         memcpy(where.call, record(liveness, pe)->waiting_in, sizeof where.call);
-        say_where(&where);
+        write_where(&report, &where, true);
     }
+    quoit_report_print(&report);
+}
+
+static void report_leaver(const struct quoit_liveness *liveness)
+{
+    const struct quoit_rounds_answer *sum = &liveness->rounds.sum;
+    struct quoit_report report;
+    if (!quoit_report_open(&report, "quoit"))
+        return;
+    quoit_report_leaver(&report, sum->leaver, name_of(liveness, sum->leaver), QUOIT_REPORT_LEFT_SOMEHOW, sum->has_polls,
+                        QUOIT_ROUNDS_WARN_NS);
+    quoit_report_print(&report);
 }
 
 static enum quoit_liveness_verdict conclude(struct quoit_liveness *liveness)
@@ -187,23 +220,12 @@ static enum quoit_liveness_verdict conclude(struct quoit_liveness *liveness)
     enum quoit_rounds_verdict verdict = quoit_rounds_end(rounds, job->pe_count);
     if (verdict == QUOIT_ROUNDS_MOVES || verdict == QUOIT_ROUNDS_NOTES)
         return QUOIT_LIVENESS_FINE;
-    if (verdict == QUOIT_ROUNDS_HANGS) {
-        report_hang(liveness);
+    if (verdict == QUOIT_ROUNDS_HANGS || verdict == QUOIT_ROUNDS_WARNS) {
+        (verdict == QUOIT_ROUNDS_HANGS ? report_hang : report_leaver)(liveness);
         return QUOIT_LIVENESS_FINE;
     }
-    if (verdict == QUOIT_ROUNDS_WARNS) {
-        quoit_ended_line("warning: PE %u waits in shmem_finalize, the others wait elsewhere%s, and nothing has moved "
-                         "for %u s [Q0220]",
-                         rounds->sum.leaver, rounds->sum.has_polls ? " or do nothing but poll" : "",
-                         (unsigned)(QUOIT_ROUNDS_WARN_NS / 1000000000u));
-        return QUOIT_LIVENESS_FINE;
-    }
-    if (!quoit_ended_claim(liveness->host->memory, 1))
-        return QUOIT_LIVENESS_LEFT;
-    if (verdict == QUOIT_ROUNDS_POLLED)
-        report_polled(liveness);
-    else
-        report_kept(liveness);
+    if (quoit_ended_claim(liveness->host->memory, END_STATUS))
+        report_end(liveness, verdict);
     return QUOIT_LIVENESS_LEFT;
 }
 
@@ -311,9 +333,9 @@ enum quoit_liveness_verdict quoit_liveness_take(struct quoit_liveness *liveness,
     return QUOIT_LIVENESS_FINE;
 }
 
-bool quoit_liveness_take_silence(struct quoit_liveness *liveness, const struct quoit_hosts *hosts,
-                                 const struct quoit_proxy_message *message)
+bool quoit_liveness_take_silence(struct quoit_liveness *liveness, const struct quoit_proxy_message *message)
 {
+    const struct quoit_hosts *hosts = liveness->hosts;
     const struct quoit_proxy_silence *found = &message->body.word.is.silence;
     const struct quoit_boot *own = liveness->host;
     struct quoit_silences *silences = &liveness->silences;

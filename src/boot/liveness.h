@@ -21,6 +21,7 @@
 
 struct quoit_liveness {
     const struct quoit_boot *host; /* layout, and the memory as far as the records */
+    const struct quoit_hosts *hosts;
     pid_t *processes;              /* [local_count]; 0: unknown, or it has ended */
     pid_t proxy;                   /* of this host; 0: none */
     struct quoit_looks_seen *seen; /* [local_count], zero at first */
@@ -50,8 +51,7 @@ enum quoit_liveness_verdict quoit_liveness_step(struct quoit_liveness *liveness,
 enum quoit_liveness_verdict quoit_liveness_ask(struct quoit_liveness *liveness, int proxy_fd, uint64_t now_ns);
 /* SILENCE, of this host's proxy or of another one. Each host has one agent to which the others pass what they find of
  * it, and which prints the lines. False: that is another one. */
-bool quoit_liveness_take_silence(struct quoit_liveness *liveness, const struct quoit_hosts *hosts,
-                                 const struct quoit_proxy_message *message);
+bool quoit_liveness_take_silence(struct quoit_liveness *liveness, const struct quoit_proxy_message *message);
 /* LEAVING, HOST_FINALIZED, ELSEWHERE, STILL or STILL_SEEN of another host. The last answer of a round decides. */
 enum quoit_liveness_verdict quoit_liveness_take(struct quoit_liveness *liveness, int proxy_fd,
                                                 const struct quoit_proxy_message *message);

@@ -5,6 +5,7 @@
 #include "boot/ended.h"
 #include "boot/exit.h"
 #include "boot/protocol.h"
+#include "boot/report.h"
 #include "base/log.h"
 #include "env/await.h"
 #include "env/clock.h"
@@ -12,6 +13,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -70,7 +72,7 @@ static void agent_gone(struct watch *watch)
         if (!watch->is_lowest)
             return;
         if (!watch->is_reported)
-            quoit_ended_say_agent();
+            quoit_ended_report_agent();
         quoit_ended_pause();
         obey(watch, &end);
     }
@@ -78,7 +80,7 @@ static void agent_gone(struct watch *watch)
     if (is_through(boot))
         return;
     if (quoit_ended_claim(header, 1) && !watch->is_reported)
-        quoit_ended_say_agent();
+        quoit_ended_report_agent();
     quoit_ended_pause();
     _exit(quoit_ended_decision(header));
 }
@@ -115,6 +117,15 @@ static void end_hanging_agent(struct watch *watch)
     kill(watch->agent, SIGKILL); /* its connection is open, so it is still that process */
 }
 
+/* Without a report (report.h): this thread may not allocate. */
+static void report_late_agent(const struct watch *watch, const struct quoit_process *facts, uint64_t waited_ns)
+{
+    char who[40], awaited[QUOIT_REPORT_AWAITED_BYTES];
+    snprintf(who, sizeof who, "the agent of PE %u's host", watch->boot->exchange.rank);
+    quoit_report_describe_awaited(who, (int32_t)watch->agent, ", which", "does not answer", waited_ns, awaited);
+    quoit_ended_line(QUOIT_REPORT_AWAITED " [Q0237]", awaited, quoit_await_state_text(facts), "");
+}
+
 /* Nobody else would see that it is stopped or hangs, until a PE fails. */
 static void look_at_agent(struct watch *watch)
 {
@@ -135,10 +146,7 @@ static void look_at_agent(struct watch *watch)
     enum quoit_await_verdict verdict =
         quoit_await_step(&watch->await, &view, QUOIT_AWAIT_HANG_TIMES * limit_ns, now_ns);
     if (verdict == QUOIT_AWAIT_REPORT)
-        quoit_ended_line("still waiting for the agent of PE %u's host (process %d), after %llu s: %s [Q0237]",
-                         watch->boot->exchange.rank, (int)watch->agent,
-                         (unsigned long long)((now_ns - watch->await.since_ns) / 1000000000u),
-                         quoit_await_state_text(&facts));
+        report_late_agent(watch, &facts, now_ns - watch->await.since_ns);
     if (verdict == QUOIT_AWAIT_HANGS && !watch->is_reported)
         end_hanging_agent(watch);
 }

@@ -75,8 +75,8 @@ class Hydra(Namespaces, scenario.Case):
             self.assertEqual(result.status, 0, result)
 
     def test_ends(self):
-        for deed, argument, status, words in (("exit", 3, 3, "PE 4 exited with status 3 .*Q0202"), ("global-exit", 5, 5, "^"),
-                                              ("bad-pe", 0, 1, "PE 4: .*Q0104"), ("_exit", 0, 1, "PE 4 ended .*Q0203")):
+        for deed, argument, status, words in (("exit", 3, 3, r"PE 4 on \S+ exited with status 3 .*Q0202"), ("global-exit", 5, 5, "^"),
+                                              ("bad-pe", 0, 1, "PE 4: .*Q0104"), ("_exit", 0, 1, r"PE 4 on \S+ ended .*Q0203")):
             with self.subTest(deed=deed):
                 result = self.launch(2, 6, MISBEHAVE, 4, deed, argument)
                 self.assertEqual(result.status, status, result)
@@ -113,7 +113,7 @@ class Pmi(Namespaces, scenario.Case):
         """The proxy of a host dies, or hangs, at a step of the start (base/step.h): a line names its host, or the one that has
         waited for it."""
         for action, words in (("kill", r"the proxy of host \S+ ended; .*Q0315|for another host to join .*Q0221|was lost: .*Q0315"),
-                              ("hang", r"the proxy of host \S+ .*in shmem_init, .*Q0238|for another host to join .*Q0221")):
+                              ("hang", r"the proxy of host \S+ .* does not serve its host after .*Q0238|for another host to join .*Q0221")):
             for step in ("start", "contact", "ready"):
                 if (action, step) == ("hang", "ready"):
                     continue  # its host has an address, and hears of nobody that is late
@@ -209,9 +209,9 @@ class Pmi(Namespaces, scenario.Case):
         """All PEs end with the status of the one that failed, where it is known, and one line says which it was."""
         for who in (1, 2):
             for deed, argument, status, words in (
-                    ("exit", 3, 3, f"PE {who} exited with status 3 .*Q0202"), ("_exit", 3, 1, f"PE {who} ended before .*Q0203"),
-                    ("kill", 9, 1, f"PE {who} ended before shmem_finalize.*Q0203"),
-                    ("null", 0, 139, f"PE {who} was killed by SIGSEGV .*Q0201"),
+                    ("exit", 3, 3, rf"PE {who} on \S+ exited with status 3 .*Q0202"), ("_exit", 3, 1, rf"PE {who} on \S+ ended before .*Q0203"),
+                    ("kill", 9, 1, rf"PE {who} on \S+ ended before shmem_finalize.*Q0203"),
+                    ("null", 0, 139, rf"PE {who} on \S+ was killed by SIGSEGV .*Q0201"),
                     ("global-exit", 5, 5, "^$"), ("global-exit", 0, 0, "^$"), ("bad-pe", 0, 1, f"PE {who}: .*Q0104")):
                 if deed == "null" and scenario.SANITIZE:
                     continue  # it takes the signal
@@ -285,7 +285,7 @@ class Pmi(Namespaces, scenario.Case):
             for rank in (1, 4):
                 server.processes[rank].kill()
 
-        self.assertRegex(self.kill_one(kill), r"PE [23] ended before shmem_finalize.*Q0203|Q0315")
+        self.assertRegex(self.kill_one(kill), r"PE [23] on \S+ ended before shmem_finalize.*Q0203|Q0315")
 
     def proxy_of(self, server, rank):
         net = os.readlink(f"/proc/{server.processes[rank].pid}/ns/net")
@@ -321,7 +321,7 @@ class Pmi(Namespaces, scenario.Case):
             with self.subTest(victim=victim):
                 server, ends, _, err = self.launch((0, 1), MISBEHAVE, 0, "again", 60, each_step=kill)
                 self.assertEqual(ends, statuses, err)
-                self.assertRegex(err, "the PEs of host .* ended, and others wait .*Q0204")
+                self.assertRegex(err, "the PEs of host .* ended without shmem_init, in which others waited .*Q0204")
                 self.assertLess(server.seconds, SOON_S)
 
     def test_cut_cable(self):

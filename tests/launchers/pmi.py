@@ -163,14 +163,14 @@ class Pmi(scenario.Case):
     def test_statuses(self, who):
         """All PEs end with the status of the one that failed, within a second, and one line says which it was."""
         for deed, argument, status, own, words in (
-                ("exit", 3, 3, 3, f"PE {who} exited with status 3 .*Q0202"),
-                ("_exit", 3, 1, 3, f"PE {who} ended before shmem_finalize.*Q0203"),
-                ("kill", 9, 1, -9, f"PE {who} ended before shmem_finalize.*Q0203"),
-                ("null", 0, 139, -11, f"PE {who} was killed by SIGSEGV .address 0x0. .Q0201.\n  at solve.. misbehave.c"),
+                ("exit", 3, 3, 3, rf"PE {who} on \S+ exited with status 3 .*Q0202"),
+                ("_exit", 3, 1, 3, rf"PE {who} on \S+ ended before shmem_finalize.*Q0203"),
+                ("kill", 9, 1, -9, rf"PE {who} on \S+ ended before shmem_finalize.*Q0203"),
+                ("null", 0, 139, -11, rf"PE {who} on \S+ was killed by SIGSEGV .address 0x0. +.Q0201.\n  at solve.. misbehave.c"),
                 ("global-exit", 5, 5, 5, None), ("global-exit", 0, 0, 0, None),
                 ("bad-pe", 0, 1, 1, f"PE {who}: shmem_long_p: pe is 1000.*Q0104"),
-                ("exit-late", 4, 4, 4, f"PE {who} exited with status 4 .*Q0202"),
-                ("finalize", 6, 1, 6, f"PE {who} left the job .*Q0209")):
+                ("exit-late", 4, 4, 4, rf"PE {who} on \S+ exited with status 4 .*Q0202"),
+                ("finalize", 6, 1, 6, rf"PE {who} on \S+ left the job .*Q0209")):
             with self.subTest(who=who, deed=deed):
                 # A PE that is held up before it can obey is killed.
                 server, statuses, _, err = scenario.until_good(lambda: self.launch(*[[MISBEHAVE, who, deed, argument]] * 3),
@@ -188,7 +188,8 @@ class Pmi(scenario.Case):
 
     def test_one_leaves_with_a_lock(self):
         _, statuses, _, err = self.launch(*[[MISBEHAVE, -1, "keep", 1]] * 3)
-        self.assertRegex(err, "^quoit: PE 1 left the job by .* with a lock for which PE [02] waits in shmem_set_lock; .*Q0242.\n")
+        self.assertRegex(err, r"^quoit: PE 1 on \S+ left the job by .* with a lock for which others wait +.Q0242.\n"
+                         r"(  PE [02] was waiting in shmem_set_lock.*\n)+  the job was ended, status 1\n\Z")
         self.assertTrue(all(statuses), statuses)
 
     def test_kills_at_random(self):
@@ -303,7 +304,7 @@ class Pmi(scenario.Case):
                 self.assertEqual(statuses, [0] * 3, err)
                 self.assertEqual(len(out.split("\n")), 4, out)
                 if step != "0.end":
-                    self.assertRegex(err, r"waiting for the agent of PE 0's host \(process \d+\), .*: it is stopped .*\[Q0237\]")
+                    self.assertRegex(err, r"waiting for the agent of PE 0's host \(process \d+\), which does not answer .*: it is stopped .*\[Q0237\]")
                 self.assertNotIn("Q0241", err)
 
     def test_agent_that_is_stopped_does_not_outlive_its_pes(self):
@@ -350,7 +351,7 @@ class Pmi(scenario.Case):
             with self.subTest(number=number):
                 _, statuses, _, err = self.launch(*[[BUSY]] * 3, each_step=act, env={"QUOIT_LINK_TIMEOUT": "1s"})
                 self.assertEqual(statuses, [1, 1 if number == signal.SIGKILL else -9, 1], err)
-                self.assertRegex(err, "ended before its PEs.*Q0240" if number == signal.SIGKILL else "PE 1 ended .*Q0203")
+                self.assertRegex(err, "ended before its PEs.*Q0240" if number == signal.SIGKILL else r"PE 1 on \S+ ended .*Q0203")
                 self.assert_nothing_left()
 
     def build(self, folder, *flags, source=GREET_SOURCE):
@@ -417,8 +418,8 @@ class Pmi(scenario.Case):
     def test_hangs_at_start(self):
         _, statuses, _, err = self.at_step(2, "layout", "hang", env={"QUOIT_LINK_TIMEOUT": "1s"})
         self.assertTrue(all(statuses), err)
-        self.assertRegex(err, r"quoit: still waiting for PE 2 \(process \d+\) in shmem_init, after \d+ s: it sleeps \[Q0237\]")
-        self.assertRegex(err, r"quoit: PE 2 \(process \d+\) in shmem_init, after \d+ s: it could run, .*\[Q0238\]")
+        self.assertRegex(err, r"quoit: still waiting for PE 2 on \S+ \(process \d+\), which has not come through shmem_init after \d+ s: it sleeps +\[Q0237\]")
+        self.assertRegex(err, r"quoit: PE 2 on \S+ \(process \d+\) has not come through shmem_init after \d+ s; it could run, .*\[Q0238\]")
 
     def test_stopped_at_start(self):
         """It is reported, and the job goes on with it."""
@@ -431,7 +432,7 @@ class Pmi(scenario.Case):
             _, statuses, out, err = self.at_step(rank, step, "stop", each_step=act, env={"QUOIT_LINK_TIMEOUT": "1s"})
             self.assertEqual(statuses, [0] * 3, err)
             self.assertEqual(len(out.split("\n")), 4, out)
-            self.assertRegex(err, rf"still waiting for PE {rank} \(process \d+\) in shmem_init, after \d+ s: it is stopped")
+            self.assertRegex(err, rf"still waiting for PE {rank} on \S+ \(process \d+\), which has not come through shmem_init after \d+ s: it is stopped")
             self.assertNotIn("Q0238", err)
 
     def test_killed_lowest_pe(self):

@@ -116,9 +116,9 @@ class Hydra(Launchers):
         self.check_conformance(HYDRA)
 
     def test_ends(self):
-        self.check_ends(HYDRA, (("exit", 3, 3, "PE WHO exited with status 3 .*Q0202"), ("_exit", 9, 9, "PE WHO .*Q0203"),
+        self.check_ends(HYDRA, (("exit", 3, 3, r"PE WHO on \S+ exited with status 3 .*Q0202"), ("_exit", 9, 9, "PE WHO .*Q0203"),
                                 ("global-exit", 5, 5, "^$"), ("global-exit", 0, 0, "^$"),
-                                ("null", 0, 11, "PE WHO was killed by SIGSEGV"), ("bad-pe", 0, 1, "Q0104")))
+                                ("null", 0, 11, r"PE WHO on \S+ was killed by SIGSEGV"), ("bad-pe", 0, 1, "Q0104")))
 
     def test_hybrids(self):
         self.check_hybrids(HYDRA, "mpicc.mpich")
@@ -139,7 +139,7 @@ class OpenMpi(Launchers):
 
     def test_ends(self):
         self.check_ends(MPIRUN, (("exit", 3, 3, ".*"), ("global-exit", 5, 5, ".*"), ("kill", 9, 137, ".*"),
-                                 ("null", 0, 139, "PE WHO was killed by SIGSEGV"), ("bad-pe", 0, 1, "Q0104")))
+                                 ("null", 0, 139, r"PE WHO on \S+ was killed by SIGSEGV"), ("bad-pe", 0, 1, "Q0104")))
 
     def test_hybrids(self):
         self.check_hybrids(MPIRUN, "mpicc.openmpi")
@@ -194,8 +194,8 @@ class Srun(Launchers):
             self.check_greetings(["srun", "-N2", "-m", "cyclic", "--mpi=" + mpi], 5)
             result = self.launch("srun", "-N2", "-n4", "--mpi=" + mpi, os.path.join(CONFORMANCE, "conformance_coll"))
             self.assertEqual(result.status, 0, result)
-            for deed, argument, status, words in (("exit", 3, 3, "PE 3 exited with status 3 .*Q0202"), ("global-exit", 5, 5, "^"),
-                                                  ("null", 0, 139, "PE 3 was killed by SIGSEGV")):
+            for deed, argument, status, words in (("exit", 3, 3, r"PE 3 on \S+ exited with status 3 .*Q0202"), ("global-exit", 5, 5, "^"),
+                                                  ("null", 0, 139, r"PE 3 on \S+ was killed by SIGSEGV")):
                 result = self.launch("srun", "-N2", "-n4", "--mpi=" + mpi, MISBEHAVE, 3, deed, argument)
                 self.assertEqual(result.status, status, result)
                 self.assertRegex(result.err, words)
@@ -206,9 +206,9 @@ class Srun(Launchers):
     def test_ends(self):
         for mpi in ("pmi2", "pmix"):
             self.check_ends(["srun", "-N1", "--mpi=" + mpi],
-                            (("exit", 3, 3, "PE WHO exited with status 3 .*Q0202"), ("_exit", 9, 9, "PE WHO .*Q0203"),
+                            (("exit", 3, 3, r"PE WHO on \S+ exited with status 3 .*Q0202"), ("_exit", 9, 9, "PE WHO .*Q0203"),
                              ("global-exit", 5, 5, ".*"), ("kill", 9, 137, "PE WHO .*Q0203"),
-                             ("null", 0, 139, "PE WHO was killed by SIGSEGV")))
+                             ("null", 0, 139, r"PE WHO on \S+ was killed by SIGSEGV")))
 
     def test_hybrids(self):
         """Of Slurm's PMI, where MPI comes first."""

@@ -132,8 +132,8 @@ class Waiting(package.Case):
         launcher = shutil.which("mpiexec.hydra")
         if not launcher:
             self.skipTest("no mpiexec.hydra on this machine (hydra, or mpich)")
-        for text, words in ((LEFT, r"Q0209\]\n.*PE 0 was in shmem_int64_wait_until\w* \({}\)"),
-                            (LOCK_KEPT, r"Q0242\]\n.*PE 0 was in shmem_set_lock \({}\)")):
+        for text, words in ((LEFT, r"Q0209\]\n.*PE 0 was waiting in shmem_int64_wait_until\w* \({}\)"),
+                            (LOCK_KEPT, r"Q0242\]\n.*PE 0 was waiting in shmem_set_lock \({}\)")):
             place = self.write(text)[0]
             ended = subprocess.run([launcher, "-n", "2", package.PYTHON, self.program], stdout=subprocess.DEVNULL,
                                    stderr=subprocess.PIPE, text=True, timeout=scenario.LIMIT_S,
