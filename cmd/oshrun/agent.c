@@ -44,7 +44,7 @@ int agent_hear(struct agent_start *start)
 {
     extern char **environ;
     char problem[CONTROL_PROBLEM_BYTES], who[MACHINE_NAME_BYTES + 16], *bytes = NULL;
-    struct control_frame frame = {0};
+    struct quoit_control_frame frame = {0};
     if (!take_descriptors(start)) {
         quoit_say("cannot start: %s [Q0213]", strerror(errno));
         return STATUS_CANNOT_START;
@@ -74,7 +74,7 @@ int agent_hear(struct agent_start *start)
 static void forward(void *arg, size_t pe, int which, const char *data, size_t bytes)
 {
     struct job *job = arg;
-    control_say(&job->control, CONTROL_OUTPUT, (uint32_t)(2 * pe) + (uint32_t)which, data, bytes);
+    control_say(&job->control, QUOIT_CONTROL_OUTPUT, (uint32_t)(2 * pe) + (uint32_t)which, data, bytes);
     job->untaken_bytes += (uint32_t)bytes;
     output_hold(&job->output, job->untaken_bytes >= CONTROL_WINDOW_BYTES);
 }
@@ -106,14 +106,14 @@ static void send_notes(struct job *job)
     report_wait_descs(job);
     for (uint32_t i = 0; i < job->plan->pe_count && job->notes; i++)
         if (job->pes[i].host == job->own_host && job->notes[i].is_alive)
-            control_say(&job->control, CONTROL_NOTES, i, &job->notes[i], sizeof job->notes[i]);
+            control_say(&job->control, QUOIT_CONTROL_NOTES, i, &job->notes[i], sizeof job->notes[i]);
 }
 
 static void send_records(struct job *job)
 {
     const struct host *host = &job->hosts[job->own_host];
     if (host->front)
-        control_say(&job->control, CONTROL_RECORDS, host->index, host->front, host->layout.traces);
+        control_say(&job->control, QUOIT_CONTROL_RECORDS, host->index, host->front, host->layout.traces);
 }
 
 /* Whether oshrun says at the end what links and networks carried. */
@@ -128,7 +128,7 @@ static void send_profiles(struct job *job)
     struct host *host = &job->hosts[job->own_host];
     const struct quoit_layout *layout = &host->layout;
     for (uint32_t local = 0; host->front && layout->profile_bytes != 0 && local < layout->local_count; local++)
-        control_say(&job->control, CONTROL_PROFILE, layout->first_pe + local,
+        control_say(&job->control, QUOIT_CONTROL_PROFILE, layout->first_pe + local,
                     quoit_memory_profile(layout, host->front, local), layout->profile_bytes);
 }
 
@@ -154,10 +154,10 @@ static void take_kill(struct job *job, enum end_question question)
 static void fail(struct job *job)
 {
     const int32_t status = STATUS_CANNOT_START;
-    control_say(&job->control, CONTROL_FAILED, CONTROL_NO_PE, &status, sizeof status);
+    control_say(&job->control, QUOIT_CONTROL_FAILED, CONTROL_NO_PE, &status, sizeof status);
 }
 
-static void take_make(struct job *job, const struct control_frame *frame, const void *bytes)
+static void take_make(struct job *job, const struct quoit_control_frame *frame, const void *bytes)
 {
     struct hosts_make make;
     bool is_due = frame->bytes == sizeof make && !job->hosts[job->own_host].front;
@@ -168,59 +168,59 @@ static void take_make(struct job *job, const struct control_frame *frame, const 
 }
 
 /* To this agent. */
-static void take_own(struct job *job, const struct control_frame *frame, const void *bytes)
+static void take_own(struct job *job, const struct quoit_control_frame *frame, const void *bytes)
 {
     struct quoit_boot_message message;
     const int32_t number = control_number(frame, bytes);
     bool is_mine = frame->pe < job->plan->pe_count && job->pes[frame->pe].host == job->own_host;
     switch (frame->kind) {
-    case CONTROL_MAKE:
+    case QUOIT_CONTROL_MAKE:
         take_make(job, frame, bytes);
         break;
-    case CONTROL_CONTACTS:
+    case QUOIT_CONTROL_CONTACTS:
         if (job->network && frame->bytes == job->plan->host_count * QUOIT_NETWORK_CONTACT_BYTES) {
-            network_take_contacts(job, bytes);
+            quoit_board_fill(network_board(job), bytes);
             hosts_send_contacts(job);
         }
         break;
-    case CONTROL_SAY:
+    case QUOIT_CONTROL_SAY:
         if (is_mine && frame->bytes == sizeof message) {
             memcpy(&message, bytes, sizeof message);
             service_pass(&job->pes[frame->pe], &message);
         }
         break;
-    case CONTROL_TAKEN:
+    case QUOIT_CONTROL_TAKEN:
         taken(job, (uint32_t)number);
         break;
-    case CONTROL_INPUT:
+    case QUOIT_CONTROL_INPUT:
         input_give(job, bytes, frame->bytes);
         break;
-    case CONTROL_SIGNAL:
+    case QUOIT_CONTROL_SIGNAL:
         take_signal(job, frame->pe, number);
         break;
-    case CONTROL_LOOK:
+    case QUOIT_CONTROL_LOOK:
         awaited_answer(job);
         break;
-    case CONTROL_ASK_PROXY:
+    case QUOIT_CONTROL_ASK_PROXY:
         silence_answer(job);
         break;
-    case CONTROL_PROXY_STOPPED:
+    case QUOIT_CONTROL_PROXY_STOPPED:
         if (job->network && frame->pe < job->plan->host_count)
-            network_note_sign(job, frame->pe);
+            quoit_board_note_sign(network_board(job), frame->pe);
         break;
-    case CONTROL_SURVEY:
+    case QUOIT_CONTROL_SURVEY:
         top_answer(job, bytes, frame->bytes);
         break;
-    case CONTROL_STILL:
+    case QUOIT_CONTROL_STILL:
         stuck_answer(job, bytes, frame->bytes);
         break;
-    case CONTROL_STOP:
+    case QUOIT_CONTROL_STOP:
         hosts_stop(job);
         break;
-    case CONTROL_NOTE:
+    case QUOIT_CONTROL_NOTE:
         take_note(job, (enum end_question)frame->pe);
         break;
-    case CONTROL_KILL:
+    case QUOIT_CONTROL_KILL:
         take_kill(job, (enum end_question)frame->pe);
         break;
     default:
@@ -229,26 +229,26 @@ static void take_own(struct job *job, const struct control_frame *frame, const v
 }
 
 /* Those below hear first, since some frames take a while here. */
-static void take_frame(struct control *control, const struct control_frame *frame, const void *bytes)
+static void take_frame(struct control *control, const struct quoit_control_frame *frame, const void *bytes)
 {
     struct job *job = control->owner;
     if (frame->host != job->own_host)
         hosts_pass(job, frame, bytes);
-    if (frame->host == job->own_host || frame->host == CONTROL_TO_ALL)
+    if (frame->host == job->own_host || frame->host == QUOIT_CONTROL_TO_ALL)
         take_own(job, frame, bytes);
 }
 
 /* From below. */
-static void take_from_below(struct control *control, const struct control_frame *frame, const void *bytes)
+static void take_from_below(struct control *control, const struct quoit_control_frame *frame, const void *bytes)
 {
     const struct host *next = control->owner;
     struct job *job = next->job;
     if (frame->host >= job->plan->host_count || job->hosts[frame->host].via != next->index)
         return;
-    if (frame->kind == CONTROL_LOST)
+    if (frame->kind == QUOIT_CONTROL_LOST)
         tree_mark_gone(job, frame->host);
     control_pass(&job->control, frame, bytes);
-    if (frame->kind == CONTROL_TRACE) /* of which there may be more than this process is to hold */
+    if (frame->kind == QUOIT_CONTROL_TRACE) /* of which there may be more than this process is to hold */
         control_flush(&job->control, FLUSH_NS);
 }
 
@@ -259,7 +259,7 @@ static void lose_below(struct control *control)
     struct tree_lost lost;
     tree_describe_loss(next, &lost);
     tree_mark_gone(job, next->index);
-    const struct control_frame frame = {.kind = CONTROL_LOST, .bytes = sizeof lost, .host = next->index};
+    const struct quoit_control_frame frame = {.kind = QUOIT_CONTROL_LOST, .bytes = sizeof lost, .host = next->index};
     control_pass(&job->control, &frame, &lost);
 }
 

@@ -65,7 +65,7 @@ static void print_line(char line_out[LINE_BYTES], const char *greeting)
     snprintf(line_out, LINE_BYTES, "%s %s %.300s\n", greeting, version, own);
 }
 
-int32_t control_number(const struct control_frame *frame, const void *bytes)
+int32_t control_number(const struct quoit_control_frame *frame, const void *bytes)
 {
     int32_t number = 0;
     if (frame->bytes == sizeof number)
@@ -146,10 +146,10 @@ static bool find_greeting(struct control *control)
 static void take_frames(struct control *control)
 {
     struct buffer *heard = &control->heard;
-    struct control_frame frame;
+    struct quoit_control_frame frame;
     while (!control->is_lost && buffer_used(heard) >= sizeof frame) {
         memcpy(&frame, heard->data + heard->begin, sizeof frame);
-        if (frame.kind == 0 || frame.kind >= CONTROL_KIND_COUNT || frame.bytes > CONTROL_FRAME_MAX) {
+        if (frame.kind == 0 || frame.kind >= QUOIT_CONTROL_KIND_COUNT || frame.bytes > CONTROL_FRAME_MAX) {
             lose(control, "it says what no version of Quoit says");
             return;
         }
@@ -157,9 +157,9 @@ static void take_frames(struct control *control)
             return;
         const char *bytes = heard->data + heard->begin + sizeof frame;
         heard->begin += sizeof frame + padded(frame.bytes);
-        if (frame.kind == CONTROL_GIVES_UP)
+        if (frame.kind == QUOIT_CONTROL_GIVES_UP)
             lose(control, "it gave up: %.*s", (int)frame.bytes, bytes);
-        else if (frame.kind != CONTROL_PING)
+        else if (frame.kind != QUOIT_CONTROL_PING)
             control->on_frame(control, &frame, bytes);
     }
 }
@@ -251,7 +251,8 @@ static bool read_line(int fd, char line_out[LINE_BYTES])
 }
 
 bool control_hear_first(int in_fd, int out_fd, unsigned char key_out[CONTROL_KEY_BYTES],
-                        struct control_frame *frame_out, char **bytes_out, char problem_out[CONTROL_PROBLEM_BYTES])
+                        struct quoit_control_frame *frame_out, char **bytes_out,
+                        char problem_out[CONTROL_PROBLEM_BYTES])
 {
     char line[LINE_BYTES];
     struct quoit_version version;
@@ -278,7 +279,7 @@ bool control_hear_first(int in_fd, int out_fd, unsigned char key_out[CONTROL_KEY
         print_line(answer, greeting);
         dprintf(out_fd, "%s", answer);
     }
-    if (is_same && read_all(in_fd, frame_out, sizeof *frame_out) && frame_out->kind == CONTROL_SETUP &&
+    if (is_same && read_all(in_fd, frame_out, sizeof *frame_out) && frame_out->kind == QUOIT_CONTROL_SETUP &&
         frame_out->bytes <= CONTROL_FRAME_MAX)
         *bytes_out = malloc(padded(frame_out->bytes) + 1);
     if (*bytes_out && read_all(in_fd, *bytes_out, padded(frame_out->bytes)))
@@ -288,13 +289,13 @@ bool control_hear_first(int in_fd, int out_fd, unsigned char key_out[CONTROL_KEY
     return false;
 }
 
-void control_say(struct control *control, enum control_kind kind, uint32_t pe, const void *bytes, size_t count)
+void control_say(struct control *control, enum quoit_control_kind kind, uint32_t pe, const void *bytes, size_t count)
 {
-    const struct control_frame frame = {.kind = kind, .pe = pe, .bytes = (uint32_t)count, .host = control->host};
+    const struct quoit_control_frame frame = {.kind = kind, .pe = pe, .bytes = (uint32_t)count, .host = control->host};
     control_pass(control, &frame, bytes);
 }
 
-void control_pass(struct control *control, const struct control_frame *frame, const void *bytes)
+void control_pass(struct control *control, const struct quoit_control_frame *frame, const void *bytes)
 {
     static const char zeros[PARSE_BYTES] = {0};
     quoit_assert(frame->bytes <= CONTROL_FRAME_MAX);
@@ -312,7 +313,7 @@ static void give_up(struct control *control, uint64_t silent_ns)
 {
     char text[64];
     int bytes = snprintf(text, sizeof text, "nothing had come to it for %.1f s", (double)silent_ns / 1e9);
-    control_say(control, CONTROL_GIVES_UP, CONTROL_NO_PE, text, (size_t)bytes);
+    control_say(control, QUOIT_CONTROL_GIVES_UP, CONTROL_NO_PE, text, (size_t)bytes);
     lose(control, "nothing was heard of it for %.1f s", (double)silent_ns / 1e9);
 }
 
@@ -334,7 +335,7 @@ uint64_t control_step(struct control *control, uint64_t now_ns)
         return UINT64_MAX;
     uint64_t ping_ns = quoit_net_notice_ns(control->limit_ns) / PINGS;
     if (quoit_clock_now_ns() - control->said_ns >= ping_ns && buffer_used(&control->said) == 0)
-        control_say(control, CONTROL_PING, CONTROL_NO_PE, NULL, 0);
+        control_say(control, QUOIT_CONTROL_PING, CONTROL_NO_PE, NULL, 0);
     uint64_t unanswered_ns = control->is_greeted ? 0 : now_ns - control->opened_ns;
     control->is_late = unanswered_ns > control->start_limit_ns;
     if (unanswered_ns / CONTROL_START_LIMITS > control->start_limit_ns) {

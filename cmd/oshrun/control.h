@@ -5,47 +5,11 @@
  * Each side first writes a line: "quoit-agent KEY VERSION PATH\n", with its version
  * (quoit_version_write) and its file. oshrun chooses the key by chance and sends it through the
  * agent's standard input, never on a command line; what the remote shell or a login script prints before the agent's
- * line is skipped. After the line come frames: a struct control_frame, then its bytes, in the host's own byte order.
- *
- *   oshrun                         agent
- *   SETUP                   ->                       who you are, the command line, the environment
- *                           <-     MESSAGE pe        of boot/protocol.h, from a PE
- *   MAKE                    ->                       make the memory of your host, start its proxy
- *                           <-     CONTACT           of its proxy (lane/network.h)
- *   CONTACTS                ->                       of all of them
- *   SAY pe                  ->                       a message to a PE
- *                           <-     OUTPUT pe         what it printed; no bytes: it closes that output
- *   TAKEN                   <->                      so many bytes of output, or input, more may be sent
- *   INPUT                   ->                       for the standard input of PE 0; no bytes: its end
- *   SIGNAL                  ->                       for the PEs
- *                           <-     ENDED pe          its status
- *                           <-     PROXY, PROXY_ENDED
- *   STOP                    ->                       the PEs have ended: stop the proxy
- *   NOTE question           ->                       where your PEs are
- *   KILL question           ->                       the same, then kill them
- *                           <-     NOTES, RECORDS    that; RECORDS of PEs that were asked (enum end_question), and at
- *                                                    the end, for --stats, --stats-json and --profile
- *                           <-     PROFILE pe        once it has ended: where its time went (trace/profile.h)
- *                           <-     TRACE ring        likewise: some of its events (trace.h)
- *   SURVEY round            ->                       for quoit top: what your host carries, and where its PEs are
- *                           <-     SURVEYED          that (boot/summary.h)
- *   STILL                   ->                       whether your PEs wait, and hold locks (rounds.h)
- *                           <-     STILL_SEEN        that
- *                           <-     FAILED            it cannot do its part, and has said why
- *                           <-     LOST host         the agent of another host, which it started, has ended or is
- * silent
- *                           <-     SHELL_ENDED host  status of the remote shell that had started that
- *                           <-     SILENT host       for how many ms nothing has come from the agent of another host,
- *                                                    which it started; 0: it is back
- *   ASK_PROXY               ->                       whether your proxy is there and cannot run
- *                           <-     PROXY_STOPPED     so it is
- *   PROXY_STOPPED host      ->                       to all: so is that of the host
- *   GIVES_UP                <->                      why this side ends the conversation
- *   PING                    <->                      nothing else was said for a while
+ * line is skipped. After the line come frames (boot/control.h): the struct, then its bytes.
  *
  * An agent may have started further ones (tree.h). It passes frames for them on, and those that they say to oshrun. A
- * frame's host says whose it is; oshrun says what all are to hear once, to CONTROL_TO_ALL. Key, line, SETUP and PING
- * are of two neighbours in the tree.
+ * frame's host says whose it is; oshrun says what all are to hear once, to QUOIT_CONTROL_TO_ALL. Key, line, SETUP and
+ * PING are of two neighbours in the tree.
  *
  * Promises: control_say never blocks; what is said arrives in order, or the other side is lost. A side from which
  * nothing comes for quoit_net_notice_ns() of the limit is silent, and waited for: until neither it nor, by another way,
@@ -63,6 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "boot/control.h"
 #include "buffer.h"
 #include "loop.h"
 
@@ -80,52 +45,6 @@
 #define CONTROL_TO_OTHERS     3u /* groups of PEs that are not in shmem_global_exit */
 #define CONTROL_TO_LOST_PROXY 4u /* which another host has lost */
 #define CONTROL_PROBLEM_BYTES 1024
-/* In the place of the host: all that are below. */
-#define CONTROL_TO_ALL UINT32_MAX
-
-enum control_kind {
-    CONTROL_PING = 1,
-    CONTROL_SETUP,
-    CONTROL_MESSAGE,
-    CONTROL_MAKE,
-    CONTROL_CONTACTS,
-    CONTROL_SAY,
-    CONTROL_OUTPUT,
-    CONTROL_TAKEN,
-    CONTROL_INPUT,
-    CONTROL_SIGNAL,
-    CONTROL_ENDED,
-    CONTROL_PROXY,
-    CONTROL_PROXY_ENDED,
-    CONTROL_LOOK,
-    CONTROL_LOOKED,
-    CONTROL_STOP,
-    CONTROL_KILL,
-    CONTROL_NOTE,
-    CONTROL_NOTES,
-    CONTROL_RECORDS,
-    CONTROL_PROFILE,
-    CONTROL_TRACE,
-    CONTROL_SURVEY,
-    CONTROL_SURVEYED,
-    CONTROL_STILL,
-    CONTROL_STILL_SEEN,
-    CONTROL_FAILED,
-    CONTROL_LOST,
-    CONTROL_SHELL_ENDED,
-    CONTROL_SILENT,
-    CONTROL_ASK_PROXY,
-    CONTROL_PROXY_STOPPED,
-    CONTROL_GIVES_UP,
-    CONTROL_KIND_COUNT,
-};
-
-struct control_frame {
-    uint32_t kind;
-    uint32_t pe; /* or what the kind says */
-    uint32_t bytes;
-    uint32_t host; /* whose agent said it, or hears it */
-};
 
 struct control {
     struct loop *loop;
@@ -146,14 +65,14 @@ struct control {
     bool is_lost;
     char problem[CONTROL_PROBLEM_BYTES]; /* why it is lost */
     /* A frame; its bytes are 8-byte aligned, and valid during the call. */
-    void (*on_frame)(struct control *control, const struct control_frame *frame, const void *bytes);
+    void (*on_frame)(struct control *control, const struct quoit_control_frame *frame, const void *bytes);
     void (*on_lost)(struct control *control); /* called once */
     void *owner;
     uint32_t host; /* of the frames that control_say makes */
 };
 
 /* The number that is all the frame holds; 0: it holds something else. */
-int32_t control_number(const struct control_frame *frame, const void *bytes);
+int32_t control_number(const struct quoit_control_frame *frame, const void *bytes);
 /* Fills the key with chance. */
 bool control_make_key(unsigned char key_out[CONTROL_KEY_BYTES]);
 /* Takes over both descriptors, which may be pipes or sockets. Says the line. False, with errno: they cannot be waited
@@ -163,13 +82,14 @@ bool control_open(struct control *control, struct loop *loop, int in_fd, int out
 /* The agent's side, before it has a loop: reads the line and the first frame from in_fd, blocking. The frame's bytes
  * are malloc'd. False: problem_out, which is "" after another version of oshrun was answered on out_fd. */
 bool control_hear_first(int in_fd, int out_fd, unsigned char key_out[CONTROL_KEY_BYTES],
-                        struct control_frame *frame_out, char **bytes_out, char problem_out[CONTROL_PROBLEM_BYTES]);
+                        struct quoit_control_frame *frame_out, char **bytes_out,
+                        char problem_out[CONTROL_PROBLEM_BYTES]);
 /* The agent's side of control_open, after control_hear_first. */
 bool control_answer(struct control *control, struct loop *loop, int in_fd, int out_fd,
                     const unsigned char key[CONTROL_KEY_BYTES]);
-void control_say(struct control *control, enum control_kind kind, uint32_t pe, const void *bytes, size_t count);
+void control_say(struct control *control, enum quoit_control_kind kind, uint32_t pe, const void *bytes, size_t count);
 /* The same for a frame as it came, or as the caller has made it. */
-void control_pass(struct control *control, const struct control_frame *frame, const void *bytes);
+void control_pass(struct control *control, const struct quoit_control_frame *frame, const void *bytes);
 /* Writes what can be written, pings, and looks for silence, which it leaves in is_silent. Returns when to call again at
  * the latest. */
 uint64_t control_step(struct control *control, uint64_t now_ns);

@@ -36,7 +36,7 @@ void end_signal(const struct pe *pe, int signal_number)
 void end_kill_others(struct job *job)
 {
     const int32_t number = SIGKILL;
-    hosts_say_all(job, CONTROL_SIGNAL, CONTROL_TO_OTHERS, &number, sizeof number);
+    hosts_say_all(job, QUOIT_CONTROL_SIGNAL, CONTROL_TO_OTHERS, &number, sizeof number);
     for (uint32_t i = 0; i < job->plan->pe_count; i++)
         if (!job->pes[i].is_exiting)
             end_signal(&job->pes[i], number);
@@ -45,7 +45,7 @@ void end_kill_others(struct job *job)
 void end_signal_all_but(struct job *job, pid_t spared, int signal_number)
 {
     const int32_t number = signal_number;
-    hosts_say_all(job, CONTROL_SIGNAL, CONTROL_TO_GROUPS, &number, sizeof number);
+    hosts_say_all(job, QUOIT_CONTROL_SIGNAL, CONTROL_TO_GROUPS, &number, sizeof number);
     for (uint32_t i = 0; i < job->plan->pe_count; i++)
         if (job->pes[i].pid != spared)
             end_signal(&job->pes[i], signal_number);
@@ -68,7 +68,7 @@ static void signal_program(const struct pe *pe, int signal_number)
 void end_signal_programs(struct job *job, int signal_number)
 {
     const int32_t number = signal_number;
-    hosts_say_all(job, CONTROL_SIGNAL, CONTROL_TO_PROGRAMS, &number, sizeof number);
+    hosts_say_all(job, QUOIT_CONTROL_SIGNAL, CONTROL_TO_PROGRAMS, &number, sizeof number);
     for (uint32_t i = 0; i < job->plan->pe_count; i++)
         signal_program(&job->pes[i], signal_number);
 }
@@ -164,7 +164,7 @@ static void kill_all(struct job *job, uint64_t now_ns, enum end_question questio
     if (!job->notes)
         end_note(job, question);
     if (job->role == ROLE_HEAD)
-        hosts_say_all(job, CONTROL_KILL, question, NULL, 0);
+        hosts_say_all(job, QUOIT_CONTROL_KILL, question, NULL, 0);
     else
         end_signal_all(job, SIGKILL);
     hosts_kill(job);
@@ -262,7 +262,7 @@ void end_interrupt(struct job *job, int signal_number)
         return;
     }
     end_begin(job, END_INTERRUPTED, 128 + signal_number, 0, INTERRUPT_GRACE_NS);
-    hosts_say_all(job, CONTROL_NOTE, END_ASKS_ENDING, NULL, 0);
+    hosts_say_all(job, QUOIT_CONTROL_NOTE, END_ASKS_ENDING, NULL, 0);
     end_note(job, END_ASKS_ENDING);
     end_signal_all(job, SIGCONT);
     end_signal_all(job, SIGTERM);

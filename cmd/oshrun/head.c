@@ -29,7 +29,7 @@ static struct pe *pe_of(const struct host *host, uint32_t pe)
 }
 
 /* What a PE printed; frame->pe is twice its number, and one more for standard error. */
-static void take_output(struct host *host, const struct control_frame *frame, const char *bytes)
+static void take_output(struct host *host, const struct quoit_control_frame *frame, const char *bytes)
 {
     const struct pe *pe = pe_of(host, frame->pe / 2);
     if (!pe)
@@ -49,7 +49,7 @@ static void take_note(struct pe *pe, const struct wait_note *note)
     job->notes[pe->index].line[sizeof note->line - 1] = '\0';
 }
 
-static void take_of_proxy(struct host *host, const struct control_frame *frame, const void *bytes)
+static void take_of_proxy(struct host *host, const struct quoit_control_frame *frame, const void *bytes)
 {
     struct quoit_proxy_message message;
     if (frame->bytes != sizeof message)
@@ -59,18 +59,19 @@ static void take_of_proxy(struct host *host, const struct control_frame *frame, 
 }
 
 /* Frames about a PE. */
-static void take_of_pe(struct pe *pe, const struct control_frame *frame, const void *bytes)
+static void take_of_pe(struct pe *pe, const struct quoit_control_frame *frame, const void *bytes)
 {
     struct service_passed passed = {0};
     struct reap_ended ended;
-    if (frame->kind == CONTROL_MESSAGE && frame->bytes >= sizeof passed.message && frame->bytes <= sizeof passed) {
+    if (frame->kind == QUOIT_CONTROL_MESSAGE && frame->bytes >= sizeof passed.message &&
+        frame->bytes <= sizeof passed) {
         memcpy(&passed, bytes, frame->bytes);
         passed.executable[sizeof passed.executable - 1] = '\0';
         service_hear(pe, &passed);
-    } else if (frame->kind == CONTROL_ENDED && frame->bytes == sizeof ended) {
+    } else if (frame->kind == QUOIT_CONTROL_ENDED && frame->bytes == sizeof ended) {
         memcpy(&ended, bytes, sizeof ended);
         reap_pe(pe, &ended);
-    } else if (frame->kind == CONTROL_NOTES && frame->bytes == sizeof(struct wait_note)) {
+    } else if (frame->kind == QUOIT_CONTROL_NOTES && frame->bytes == sizeof(struct wait_note)) {
         take_note(pe, bytes);
     }
 }
@@ -125,7 +126,7 @@ static void lose_next(struct control *control)
     lose(control->owner, &lost);
 }
 
-static void take_loss(struct host *host, const struct control_frame *frame, const void *bytes)
+static void take_loss(struct host *host, const struct quoit_control_frame *frame, const void *bytes)
 {
     struct tree_lost lost;
     if (frame->bytes != sizeof lost)
@@ -135,7 +136,7 @@ static void take_loss(struct host *host, const struct control_frame *frame, cons
     lose(host, &lost);
 }
 
-static void take_frame(struct control *control, const struct control_frame *frame, const void *bytes)
+static void take_frame(struct control *control, const struct quoit_control_frame *frame, const void *bytes)
 {
     const struct host *next = control->owner;
     struct job *job = next->job;
@@ -145,54 +146,54 @@ static void take_frame(struct control *control, const struct control_frame *fram
     struct pe *pe = pe_of(host, frame->pe);
     const int32_t number = control_number(frame, bytes);
     switch (frame->kind) {
-    case CONTROL_OUTPUT:
+    case QUOIT_CONTROL_OUTPUT:
         take_output(host, frame, bytes);
         break;
-    case CONTROL_TAKEN:
+    case QUOIT_CONTROL_TAKEN:
         input_taken(job, (uint32_t)number);
         break;
-    case CONTROL_PROXY:
+    case QUOIT_CONTROL_PROXY:
         take_of_proxy(host, frame, bytes);
         break;
-    case CONTROL_PROXY_ENDED:
+    case QUOIT_CONTROL_PROXY_ENDED:
         reap_proxy(host, number);
         break;
-    case CONTROL_RECORDS:
+    case QUOIT_CONTROL_RECORDS:
         if (host->front && frame->bytes == host->layout.traces)
             memcpy(host->front, bytes, frame->bytes);
         break;
-    case CONTROL_PROFILE:
+    case QUOIT_CONTROL_PROFILE:
         if (pe && host->front && host->layout.profile_bytes == frame->bytes && frame->bytes != 0)
             memcpy(quoit_memory_profile(&host->layout, host->front, pe->index - host->layout.first_pe), bytes,
                    frame->bytes);
         break;
-    case CONTROL_TRACE:
+    case QUOIT_CONTROL_TRACE:
         trace_receive(host, frame, bytes);
         break;
-    case CONTROL_LOOKED:
+    case QUOIT_CONTROL_LOOKED:
         awaited_take(host, bytes, frame->bytes);
         break;
-    case CONTROL_SURVEYED:
+    case QUOIT_CONTROL_SURVEYED:
         top_take(host, bytes, frame->bytes);
         break;
-    case CONTROL_STILL_SEEN:
+    case QUOIT_CONTROL_STILL_SEEN:
         stuck_take(host, bytes, frame->bytes);
         break;
-    case CONTROL_SILENT:
+    case QUOIT_CONTROL_SILENT:
         host->is_agent_silent = number > 0;
         host->agent_heard_ns = loop_now_ns(&job->loop) - (uint64_t)number * 1000000u;
         break;
-    case CONTROL_PROXY_STOPPED:
+    case QUOIT_CONTROL_PROXY_STOPPED:
         silence_take(host);
         break;
-    case CONTROL_LOST:
+    case QUOIT_CONTROL_LOST:
         take_loss(host, frame, bytes);
         break;
-    case CONTROL_SHELL_ENDED:
+    case QUOIT_CONTROL_SHELL_ENDED:
         host->rsh_wait_status = number;
         host->has_rsh_status = true;
         break;
-    case CONTROL_FAILED:
+    case QUOIT_CONTROL_FAILED:
         end_begin(job, END_CANNOT_START, number ? number : STATUS_CANNOT_START, 0, 0);
         break;
     default:
@@ -234,7 +235,7 @@ static void pay(struct job *job, struct host *host)
 {
     if (host->pending_bytes == 0 || !output_has_room(&job->output))
         return;
-    hosts_say(job, host->index, CONTROL_TAKEN, CONTROL_NO_PE, &host->pending_bytes, sizeof host->pending_bytes);
+    hosts_say(job, host->index, QUOIT_CONTROL_TAKEN, CONTROL_NO_PE, &host->pending_bytes, sizeof host->pending_bytes);
     host->pending_bytes = 0;
 }
 

@@ -86,9 +86,9 @@ bool hosts_have_agents(const struct job *job)
     return false;
 }
 
-void hosts_pass(struct job *job, const struct control_frame *frame, const void *bytes)
+void hosts_pass(struct job *job, const struct quoit_control_frame *frame, const void *bytes)
 {
-    if (frame->host == CONTROL_TO_ALL) {
+    if (frame->host == QUOIT_CONTROL_TO_ALL) {
         for (uint32_t i = 0; i < job->plan->host_count; i++)
             if (hosts_is_next(&job->hosts[i]))
                 control_pass(&job->hosts[i].control, frame, bytes);
@@ -97,16 +97,17 @@ void hosts_pass(struct job *job, const struct control_frame *frame, const void *
     }
 }
 
-void hosts_say(struct job *job, uint32_t host, enum control_kind kind, uint32_t pe, const void *bytes, size_t count)
+void hosts_say(struct job *job, uint32_t host, enum quoit_control_kind kind, uint32_t pe, const void *bytes,
+               size_t count)
 {
-    const struct control_frame frame = {.kind = kind, .pe = pe, .bytes = (uint32_t)count, .host = host};
+    const struct quoit_control_frame frame = {.kind = kind, .pe = pe, .bytes = (uint32_t)count, .host = host};
     hosts_pass(job, &frame, bytes);
 }
 
-void hosts_say_all(struct job *job, enum control_kind kind, uint32_t pe, const void *bytes, size_t count)
+void hosts_say_all(struct job *job, enum quoit_control_kind kind, uint32_t pe, const void *bytes, size_t count)
 {
     if (job->role == ROLE_HEAD)
-        hosts_say(job, CONTROL_TO_ALL, kind, pe, bytes, count);
+        hosts_say(job, QUOIT_CONTROL_TO_ALL, kind, pe, bytes, count);
 }
 
 uint32_t hosts_neighbour(const struct job *job, uint32_t host, enum quoit_side side)
@@ -265,7 +266,7 @@ void hosts_kill_proxy(struct job *job, uint32_t host)
 {
     const int32_t number = SIGKILL;
     if (job->role == ROLE_HEAD)
-        hosts_say(job, host, CONTROL_SIGNAL, CONTROL_TO_PROXY, &number, sizeof number);
+        hosts_say(job, host, QUOIT_CONTROL_SIGNAL, CONTROL_TO_PROXY, &number, sizeof number);
     else if (job->hosts[host].proxy_pid)
         kill(job->hosts[host].proxy_pid, SIGKILL);
 }
@@ -277,12 +278,12 @@ void hosts_dismiss_proxy(struct job *job, uint32_t host_index)
     struct quoit_proxy_message dismissed = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_DISMISSED};
     struct quoit_process process;
     if (job->role == ROLE_HEAD)
-        hosts_say(job, host_index, CONTROL_SIGNAL, CONTROL_TO_LOST_PROXY, &number, sizeof number);
+        hosts_say(job, host_index, QUOIT_CONTROL_SIGNAL, CONTROL_TO_LOST_PROXY, &number, sizeof number);
     if (!host->proxy_pid || !quoit_process_look(host->proxy_pid, &process) || process.is_exiting)
         return;
     kill(host->proxy_pid, SIGKILL);
     if (job->role == ROLE_AGENT)
-        control_say(&job->control, CONTROL_PROXY, host_index, &dismissed, sizeof dismissed);
+        control_say(&job->control, QUOIT_CONTROL_PROXY, host_index, &dismissed, sizeof dismissed);
     hosts_take_message(host, &dismissed);
 }
 
@@ -314,7 +315,7 @@ void hosts_send_contacts(struct job *job)
     for (uint32_t i = 0; i < job->plan->host_count; i++)
         send_to_proxy(&job->hosts[i], &message, NULL, 0);
     if (job->role == ROLE_HEAD)
-        hosts_say_all(job, CONTROL_CONTACTS, 0, network_contacts(job),
+        hosts_say_all(job, QUOIT_CONTROL_CONTACTS, 0, network_board(job)->contacts,
                       (size_t)job->plan->host_count * QUOIT_NETWORK_CONTACT_BYTES);
 }
 
@@ -323,7 +324,7 @@ static void take_contact(struct host *host, const struct quoit_proxy_message *me
     if (!host->job->network || host->stage >= PROXY_MEETS)
         return;
     host->stage = PROXY_MEETS;
-    if (network_add_contact(host->job, host->index, message->body.contact.bytes))
+    if (quoit_board_add(network_board(host->job), host->index, message->body.contact.bytes))
         hosts_send_contacts(host->job);
 }
 
@@ -334,7 +335,7 @@ static void note_silence(const struct host *host, const struct quoit_proxy_messa
     if (message->kind == QUOIT_PROXY_READY)
         job->has_findings = network_is_used(job);
     else if (message->kind == QUOIT_PROXY_SILENCE)
-        quoit_silences_take(&job->silences, host->index, &message->body.word.is.silence, loop_now_ns(&job->loop));
+        quoit_silences_take(&job->silences, host->index, &message->body.silence, loop_now_ns(&job->loop));
 }
 
 void hosts_take_message(struct host *host, const struct quoit_proxy_message *message)
@@ -375,7 +376,7 @@ static void lose_proxy(struct host *host)
     if (!host->proxy_pid || !quoit_process_look(host->proxy_pid, &process) || process.is_exiting)
         return;
     if (job->role == ROLE_AGENT)
-        control_say(&job->control, CONTROL_PROXY, host->index, &closed, sizeof closed);
+        control_say(&job->control, QUOIT_CONTROL_PROXY, host->index, &closed, sizeof closed);
     hosts_take_message(host, &closed);
     kill(host->proxy_pid, SIGKILL);
 }
@@ -394,7 +395,7 @@ static void proxy_ready(struct watch *watch, uint32_t events)
     } else if (job->role == ROLE_AGENT) {
         note_silence(host, &message);
         if (message.kind != QUOIT_PROXY_SILENCE) /* which silence.h reports */
-            control_say(&job->control, CONTROL_PROXY, host->index, &message, sizeof message);
+            control_say(&job->control, QUOIT_CONTROL_PROXY, host->index, &message, sizeof message);
     } else {
         hosts_take_message(host, &message);
     }
@@ -468,11 +469,10 @@ static bool begin_proxy(const struct job *job, struct host *host)
     start.body.start.link_limit_ns = plan_number(job->plan, QUOIT_OPT_LINK_LIMIT);
     start.body.start.network_limit_ns = plan_number(job->plan, QUOIT_OPT_NETWORK_LIMIT);
     start.body.start.starter = (int32_t)getpid();
-    start.body.start.is_of_oshrun = 1;
     start.body.start.dma_bytes = job->clock ? UINT64_MAX : plan_number(job->plan, QUOIT_OPT_DMA_BYTES);
     if (network_is_used(job)) {
         network_describe(job, &start);
-        fds[fd_count++] = network_board_fd(job);
+        fds[fd_count++] = network_board(job)->fd;
     }
     if (!describe_ends(job, host, &start, fds, &fd_count))
         return false;
@@ -565,7 +565,7 @@ static bool start_elsewhere(struct job *job)
         }
         host->has_begun = true;
     }
-    hosts_say_all(job, CONTROL_MAKE, 0, &make, sizeof make);
+    hosts_say_all(job, QUOIT_CONTROL_MAKE, 0, &make, sizeof make);
     return true;
 }
 
@@ -660,7 +660,7 @@ void hosts_stop(struct job *job)
             kill(job->hosts[i].proxy_pid, SIGKILL); /* there was nothing to serve */
         else if (job->hosts[i].proxy_pid)
             quoit_proxy_stop(&job->hosts[i].layout, job->hosts[i].front);
-    hosts_say_all(job, CONTROL_STOP, 0, NULL, 0);
+    hosts_say_all(job, QUOIT_CONTROL_STOP, 0, NULL, 0);
     /* An agent leaves it to oshrun, which notifies the user: were it not later, its own kill would look like a proxy's
      * death. */
     job->stop_begin_ns = loop_now_ns(&job->loop);

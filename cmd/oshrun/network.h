@@ -2,11 +2,12 @@
 /* network.h - hosts that are joined by a network (--network, --rings): how their proxies find each other.
  *
  * Each proxy sends its contact to the oshrun of its machine. Once those of all hosts are there, oshrun writes them to
- * the board (boot/proxy_process.h), and notifies the proxies.
+ * the board (boot/board.h), and notifies the proxies.
  */
 #ifndef OSHRUN_NETWORK_H
 #define OSHRUN_NETWORK_H
 
+#include "boot/board.h"
 #include "boot/proxy_process.h"
 #include "job.h"
 
@@ -17,19 +18,13 @@ bool network_is_used(const struct job *job);
 bool network_is_alone(const struct job *job);
 /* Before the first START; the tag is chance. False: reported. */
 bool network_open(struct job *job);
-int network_board_fd(const struct job *job);
+/* What is there of the proxies of this machine; on the head: of all hosts. */
+struct quoit_board *network_board(const struct job *job);
 uint64_t network_tag(const struct job *job);
 /* Of an agent: the tag that the head drew. */
 void network_take_tag(struct job *job, uint64_t tag);
 /* The network's part of LOAD and of START. */
 void network_describe_load(const struct job *job, struct quoit_proxy_message *message_out);
 void network_describe(const struct job *job, struct quoit_proxy_message *start);
-/* Of all hosts, QUOIT_NETWORK_CONTACT_BYTES each; and of an agent: what the head sends. */
-const void *network_contacts(const struct job *job);
-void network_take_contacts(struct job *job, const void *contacts);
-/* Of who gathers them: the head, or oshrun alone. Each host once. True: this was the last one. */
-bool network_add_contact(struct job *job, uint32_t host, const void *contact);
-/* For the proxies of this machine: that of the host is there, though it cannot run. */
-void network_note_sign(struct job *job, uint32_t host);
 
 #endif

@@ -160,7 +160,7 @@ static void pass_on(struct pe *pe, const struct quoit_boot_message *message)
         passed.heap_default_bytes = hosts_default_heap(pe->job, message->body.hello.data_bytes);
         snprintf(passed.executable, sizeof passed.executable, "%s", pe->executable ? pe->executable : "");
     }
-    control_say(&pe->job->control, CONTROL_MESSAGE, pe->index, &passed,
+    control_say(&pe->job->control, QUOIT_CONTROL_MESSAGE, pe->index, &passed,
                 message->kind == QUOIT_BOOT_HELLO ? sizeof passed : sizeof passed.message);
 }
 
@@ -348,7 +348,7 @@ void service_watch(struct pe *pe, int socket_fd)
 static void say(struct pe *pe, const struct quoit_boot_message *message, const int *fds, uint32_t fd_count)
 {
     if (pe->job->role == ROLE_HEAD)
-        hosts_say(pe->job, pe->host, CONTROL_SAY, pe->index, message, sizeof *message);
+        hosts_say(pe->job, pe->host, QUOIT_CONTROL_SAY, pe->index, message, sizeof *message);
     else if (pe->socket.fd >= 0)
         (void)quoit_send_with_descriptors(pe->socket.fd, message, sizeof *message, fds, fd_count, 0);
 }

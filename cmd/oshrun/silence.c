@@ -44,8 +44,8 @@ static void look_at_agents(struct job *job, uint64_t now_ns)
         host->is_agent_silent = is_silent;
         host->agent_heard_ns = host->control.heard_ns;
         const int32_t number = is_silent ? (int32_t)((now_ns - host->agent_heard_ns) / 1000000) : 0;
-        const struct control_frame frame = {
-            .kind = CONTROL_SILENT, .pe = CONTROL_NO_PE, .bytes = sizeof number, .host = host->index};
+        const struct quoit_control_frame frame = {
+            .kind = QUOIT_CONTROL_SILENT, .pe = CONTROL_NO_PE, .bytes = sizeof number, .host = host->index};
         if (job->role == ROLE_AGENT)
             control_pass(&job->control, &frame, &number);
     }
@@ -62,9 +62,9 @@ static void report_findings(struct job *job, uint64_t now_ns)
         if (silence == job->hosts[i].reported_silence)
             continue;
         job->hosts[i].reported_silence = (uint8_t)silence;
-        message.body.word.is.silence = (struct quoit_proxy_silence){
+        message.body.silence = (struct quoit_control_silence){
             .host = i, .silence = silence, .silent_ns = now_ns - silent->since_ns, .dark_ns = now_ns - silent->dark_ns};
-        control_say(&job->control, CONTROL_PROXY, job->own_host, &message, sizeof message);
+        control_say(&job->control, QUOIT_CONTROL_PROXY, job->own_host, &message, sizeof message);
     }
 }
 
@@ -93,12 +93,12 @@ static bool cannot_run(const struct host *host)
 void silence_answer(struct job *job)
 {
     if (cannot_run(&job->hosts[job->own_host]))
-        control_say(&job->control, CONTROL_PROXY_STOPPED, job->own_host, NULL, 0);
+        control_say(&job->control, QUOIT_CONTROL_PROXY_STOPPED, job->own_host, NULL, 0);
 }
 
 void silence_take(const struct host *host)
 {
-    hosts_say_all(host->job, CONTROL_PROXY_STOPPED, host->index, NULL, 0);
+    hosts_say_all(host->job, QUOIT_CONTROL_PROXY_STOPPED, host->index, NULL, 0);
 }
 
 /* As long as they are: what is seen holds for the others until the next look. */
@@ -114,9 +114,9 @@ static uint64_t look_at_proxies(struct job *job, uint64_t now_ns)
         if (job->silences.hosts[i].silent_count == 0)
             continue;
         if (job->role == ROLE_HEAD)
-            hosts_say(job, i, CONTROL_ASK_PROXY, CONTROL_NO_PE, NULL, 0);
+            hosts_say(job, i, QUOIT_CONTROL_ASK_PROXY, CONTROL_NO_PE, NULL, 0);
         else if (cannot_run(&job->hosts[i]))
-            network_note_sign(job, i);
+            quoit_board_note_sign(network_board(job), i);
     }
     return now_ns + apart_ns;
 }

@@ -580,7 +580,8 @@ static bool send_ring(struct job *job, uint32_t index, struct quoit_trace_ring *
         for (count = 0; count < BATCH_EVENTS && sent < job->config.trace_count; count++, sent++)
             if (!quoit_trace_take(ring, job->config.trace_count, &batch.events[count]))
                 break;
-        control_say(&job->control, CONTROL_TRACE, index, &batch, sizeof batch.head + count * sizeof batch.events[0]);
+        control_say(&job->control, QUOIT_CONTROL_TRACE, index, &batch,
+                    sizeof batch.head + count * sizeof batch.events[0]);
         control_flush(&job->control, SEND_NS);
     } while (count == BATCH_EVENTS && buffer_used(&job->control.said) == 0);
     return buffer_used(&job->control.said) == 0;
@@ -595,7 +596,7 @@ void trace_send(struct job *job)
             return;
 }
 
-void trace_receive(struct host *host, const struct control_frame *frame, const void *bytes)
+void trace_receive(struct host *host, const struct quoit_control_frame *frame, const void *bytes)
 {
     struct job *job = host->job;
     const struct quoit_layout *layout = &host->layout;

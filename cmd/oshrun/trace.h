@@ -33,6 +33,6 @@ bool trace_finish(struct job *job);
 /* Of an agent, after its processes have ended: sends their events. */
 void trace_send(struct job *job);
 /* Of the head: such events. */
-void trace_receive(struct host *host, const struct control_frame *frame, const void *bytes);
+void trace_receive(struct host *host, const struct quoit_control_frame *frame, const void *bytes);
 
 #endif

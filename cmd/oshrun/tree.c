@@ -70,7 +70,7 @@ static bool say_setup(const struct job *job, struct host *host)
     char *bytes = setup_pack(&setup, &count);
     bool is_said = bytes && count <= CONTROL_FRAME_MAX;
     if (is_said)
-        control_say(&host->control, CONTROL_SETUP, host->index, bytes, count);
+        control_say(&host->control, QUOIT_CONTROL_SETUP, host->index, bytes, count);
     else
         quoit_say("the environment is too large for the agents [Q0213]");
     free(bytes);

@@ -10,7 +10,7 @@
 /* What comes from below. The owner of the control channel is the host whose agent was started here; the frame names its
  * own. */
 struct tree_callbacks {
-    void (*on_frame)(struct control *control, const struct control_frame *frame, const void *bytes);
+    void (*on_frame)(struct control *control, const struct quoit_control_frame *frame, const void *bytes);
     void (*on_lost)(struct control *control);
 };
 

@@ -16,6 +16,11 @@
 #define PROXY_NS         20000000u             /* for a proxy to fall asleep after a question or an answer */
 #define GIVE_UP_NS       UINT64_C(10000000000) /* a question or an answer was lost, or a host is stopped */
 
+static void offer(int proxy_fd, uint32_t host, enum quoit_control_kind kind, const union quoit_control_body *body)
+{
+    quoit_proxy_process_send_frame(proxy_fd, host, QUOIT_PROXY_OFFERED, kind, body);
+}
+
 /* pe: of this host, as everywhere here. */
 static struct quoit_pe_shared *record(const struct quoit_liveness *liveness, uint32_t pe)
 {
@@ -41,9 +46,9 @@ static void ask_line(const struct quoit_liveness *liveness, uint32_t pe, char li
 }
 
 /* Of a PE of this host whose job is about to be ended. */
-static struct quoit_proxy_where find_where(const struct quoit_liveness *liveness, uint32_t pe)
+static struct quoit_control_where find_where(const struct quoit_liveness *liveness, uint32_t pe)
 {
-    struct quoit_proxy_where where = {.pe = liveness->host->layout.first_pe + pe};
+    struct quoit_control_where where = {.pe = liveness->host->layout.first_pe + pe};
     memcpy(where.call, record(liveness, pe)->waiting_in, sizeof where.call);
     ask_line(liveness, pe, where.line);
     return where;
@@ -55,7 +60,7 @@ static const char *name_of(const struct quoit_liveness *liveness, uint32_t pe)
 }
 
 /* Of any host. */
-static void write_where(struct quoit_report *report, const struct quoit_proxy_where *where, bool goes_on)
+static void write_where(struct quoit_report *report, const struct quoit_control_where *where, bool goes_on)
 {
     char pe[24], call[QUOIT_CALL_NAME_BYTES], line[QUOIT_SOURCE_LINE_BYTES];
     snprintf(pe, sizeof pe, "PE %u", where->pe);
@@ -68,37 +73,37 @@ static void write_where(struct quoit_report *report, const struct quoit_proxy_wh
 /* The PEs of this host, but those in shmem_finalize. */
 static void write_places(struct quoit_report *report, const struct quoit_liveness *liveness)
 {
-    for (uint32_t pe = 0; pe < liveness->host->layout.local_count && pe < QUOIT_PROXY_ELSEWHERE_MAX; pe++) {
+    for (uint32_t pe = 0; pe < liveness->host->layout.local_count && pe < QUOIT_CONTROL_ELSEWHERE_MAX; pe++) {
         if (word(liveness, pe) == QUOIT_BOOT_LEAVING)
             continue;
-        struct quoit_proxy_where where = find_where(liveness, pe);
+        struct quoit_control_where where = find_where(liveness, pe);
         write_where(report, &where, false);
     }
 }
 
-struct quoit_proxy_left quoit_liveness_left(const struct quoit_liveness *liveness)
+struct quoit_control_left quoit_liveness_left(const struct quoit_liveness *liveness)
 {
-    struct quoit_proxy_left left = {.meeting_count = UINT64_MAX};
+    struct quoit_control_left left = {.meeting_count = UINT64_MAX};
     for (uint32_t pe = 0; pe < liveness->host->layout.local_count; pe++)
         if (word(liveness, pe) == QUOIT_BOOT_FINALIZED && record(liveness, pe)->unsent_meetings < left.meeting_count)
-            left = (struct quoit_proxy_left){.meeting_count = record(liveness, pe)->unsent_meetings,
-                                             .pe = liveness->host->layout.first_pe + pe};
+            left = (struct quoit_control_left){.meeting_count = record(liveness, pe)->unsent_meetings,
+                                               .pe = liveness->host->layout.first_pe + pe};
     return left;
 }
 
 /* shmem_finalize waits for all PEs. If one has left it while another has not entered it, or entered it after more
  * collectives, the former matched a collective of the latter. Each records LEAVING before any can record FINALIZED. */
-static bool find_elsewhere(const struct quoit_liveness *liveness, struct quoit_proxy_elsewhere *found_out)
+static bool find_elsewhere(const struct quoit_liveness *liveness, struct quoit_control_elsewhere *found_out)
 {
-    struct quoit_proxy_left left = quoit_liveness_left(liveness);
+    struct quoit_control_left left = quoit_liveness_left(liveness);
     if (liveness->has_left && liveness->left.meeting_count < left.meeting_count)
         left = liveness->left;
-    *found_out = (struct quoit_proxy_elsewhere){.left = left.pe};
+    *found_out = (struct quoit_control_elsewhere){.left = left.pe};
     for (uint32_t pe = 0; pe < liveness->host->layout.local_count && left.meeting_count != UINT64_MAX; pe++) {
         uint32_t kind = word(liveness, pe);
         bool is_elsewhere =
             kind == 0 || (kind == QUOIT_BOOT_LEAVING && record(liveness, pe)->unsent_meetings > left.meeting_count);
-        if (!is_elsewhere || found_out->count == QUOIT_PROXY_ELSEWHERE_MAX)
+        if (!is_elsewhere || found_out->count == QUOIT_CONTROL_ELSEWHERE_MAX)
             continue;
         found_out->pes[found_out->count++] = find_where(liveness, pe);
     }
@@ -107,10 +112,10 @@ static bool find_elsewhere(const struct quoit_liveness *liveness, struct quoit_p
 
 /* found: of any host. */
 static enum quoit_liveness_verdict report_left(const struct quoit_liveness *liveness,
-                                               const struct quoit_proxy_elsewhere *found)
+                                               const struct quoit_control_elsewhere *found)
 {
     uint32_t pe_count = liveness->host->layout.job.pe_count;
-    if (found->left >= pe_count || found->count > QUOIT_PROXY_ELSEWHERE_MAX)
+    if (found->left >= pe_count || found->count > QUOIT_CONTROL_ELSEWHERE_MAX)
         return QUOIT_LIVENESS_FINE;
     struct quoit_report report;
     if (!quoit_ended_claim(liveness->host->memory, END_STATUS))
@@ -176,7 +181,7 @@ static void report_end(const struct quoit_liveness *liveness, enum quoit_rounds_
     quoit_report_left(&report, is_lock ? QUOIT_REPORT_LEFT_LOCK : QUOIT_REPORT_LEFT_POLLED, left,
                       name_of(liveness, left), QUOIT_REPORT_LEFT_SOMEHOW);
     if (is_lock && rounds->waiter - liveness->host->layout.first_pe >= liveness->host->layout.local_count)
-        write_where(&report, &(struct quoit_proxy_where){.pe = rounds->waiter, .call = "shmem_set_lock"}, false);
+        write_where(&report, &(struct quoit_control_where){.pe = rounds->waiter, .call = "shmem_set_lock"}, false);
     else
         write_places(&report, liveness);
     quoit_report_ended(&report, END_STATUS);
@@ -194,8 +199,8 @@ static void report_hang(const struct quoit_liveness *liveness)
         "warning: every PE waits, and nothing has moved for %u s: for a value that no PE is left to write, "
         "a lock whose holder waits too, or in collectives that do not match",
         (unsigned)(liveness->rounds.still_ns / 1000000000u));
-    for (uint32_t pe = 0; pe < liveness->host->layout.local_count && pe < QUOIT_PROXY_ELSEWHERE_MAX; pe++) {
-        struct quoit_proxy_where where = {.pe = liveness->host->layout.first_pe + pe};
+    for (uint32_t pe = 0; pe < liveness->host->layout.local_count && pe < QUOIT_CONTROL_ELSEWHERE_MAX; pe++) {
+        struct quoit_control_where where = {.pe = liveness->host->layout.first_pe + pe};
         memcpy(where.call, record(liveness, pe)->waiting_in, sizeof where.call);
         write_where(&report, &where, true);
     }
@@ -236,16 +241,15 @@ void quoit_liveness_begin(struct quoit_liveness *liveness)
 
 enum quoit_liveness_verdict quoit_liveness_step(struct quoit_liveness *liveness, int proxy_fd, uint64_t now_ns)
 {
-    struct quoit_proxy_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_ELSEWHERE};
-    struct quoit_proxy_elsewhere *found = &message.body.word.is.elsewhere;
+    union quoit_control_body body;
     if (now_ns < liveness->next_ns)
         return QUOIT_LIVENESS_FINE;
     liveness->next_ns = now_ns + LOOK_EVERY_NS;
-    if (!find_elsewhere(liveness, found))
+    if (!find_elsewhere(liveness, &body.elsewhere))
         return QUOIT_LIVENESS_FINE;
     if (liveness->host->layout.host == 0)
-        return report_left(liveness, found);
-    quoit_proxy_process_offer(proxy_fd, &message); /* again and again, until the job ends */
+        return report_left(liveness, &body.elsewhere);
+    offer(proxy_fd, 0, QUOIT_CONTROL_ELSEWHERE, &body); /* again and again, until the job ends */
     return QUOIT_LIVENESS_FINE;
 }
 
@@ -278,12 +282,11 @@ static enum quoit_liveness_verdict begin_round(struct quoit_liveness *liveness, 
 {
     struct quoit_rounds *rounds = &liveness->rounds;
     struct quoit_rounds_answer own;
-    struct quoit_proxy_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_STILL};
     quoit_rounds_begin(rounds, liveness->host->layout.job.host_count, now_ns);
     liveness->is_due = false;
-    message.body.word.is.question = rounds->question;
+    const union quoit_control_body body = {.question = rounds->question};
     if (proxy_fd >= 0)
-        quoit_proxy_process_offer(proxy_fd, &message);
+        offer(proxy_fd, QUOIT_CONTROL_TO_ALL, QUOIT_CONTROL_STILL, &body);
     look(liveness, &rounds->question, &own);
     return take_answer(liveness, 0, &own);
 }
@@ -298,52 +301,51 @@ enum quoit_liveness_verdict quoit_liveness_ask(struct quoit_liveness *liveness, 
     liveness->asked_ns = now_ns;
     if (is_first)
         return begin_round(liveness, proxy_fd, now_ns);
-    quoit_proxy_process_offer(proxy_fd,
-                              &(struct quoit_proxy_message){.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_LEAVING});
+    offer(proxy_fd, 0, QUOIT_CONTROL_LEAVING, NULL);
     return QUOIT_LIVENESS_FINE;
 }
 
 static void answer(const struct quoit_liveness *liveness, int proxy_fd, const struct quoit_rounds_question *question)
 {
-    struct quoit_proxy_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_STILL_SEEN};
+    union quoit_control_body body = {0};
     if (question->lock_count > QUOIT_ROUNDS_LOCKS_MAX)
         return;
-    look(liveness, question, &message.body.word.is.answer);
-    quoit_proxy_process_offer(proxy_fd, &message);
+    look(liveness, question, &body.answer);
+    offer(proxy_fd, 0, QUOIT_CONTROL_STILL_SEEN, &body);
 }
 
-enum quoit_liveness_verdict quoit_liveness_take(struct quoit_liveness *liveness, int proxy_fd,
-                                                const struct quoit_proxy_message *message)
+enum quoit_liveness_verdict quoit_liveness_take(struct quoit_liveness *liveness, int proxy_fd, uint32_t host,
+                                                enum quoit_control_kind kind, const union quoit_control_body *body)
 {
-    switch (message->kind) {
-    case QUOIT_PROXY_STILL:
-        answer(liveness, proxy_fd, &message->body.word.is.question);
+    switch (kind) {
+    case QUOIT_CONTROL_STILL:
+        answer(liveness, proxy_fd, &body->question);
         break;
-    case QUOIT_PROXY_STILL_SEEN:
-        return take_answer(liveness, message->body.word.host, &message->body.word.is.answer);
-    case QUOIT_PROXY_HOST_FINALIZED:
+    case QUOIT_CONTROL_STILL_SEEN:
+        return take_answer(liveness, host, &body->answer);
+    case QUOIT_CONTROL_LEFT:
         liveness->has_left = true;
-        liveness->left = message->body.word.is.left;
+        liveness->left = body->left;
         break;
-    case QUOIT_PROXY_ELSEWHERE:
-        return report_left(liveness, &message->body.word.is.elsewhere);
+    case QUOIT_CONTROL_ELSEWHERE:
+        return report_left(liveness, &body->elsewhere);
     default:
         liveness->is_due = true;
     }
     return QUOIT_LIVENESS_FINE;
 }
 
-bool quoit_liveness_take_silence(struct quoit_liveness *liveness, const struct quoit_proxy_message *message)
+bool quoit_liveness_take_silence(struct quoit_liveness *liveness, uint32_t by,
+                                 const struct quoit_control_silence *found)
 {
     const struct quoit_hosts *hosts = liveness->hosts;
-    const struct quoit_proxy_silence *found = &message->body.word.is.silence;
     const struct quoit_boot *own = liveness->host;
     struct quoit_silences *silences = &liveness->silences;
     uint64_t now_ns = quoit_clock_now_ns();
     char who[QUOIT_HOSTS_TEXT_BYTES + 8], text[QUOIT_SILENCE_TEXT_BYTES];
     if (found->host >= hosts->count)
         return true;
-    quoit_silences_take(silences, message->body.word.host, found, now_ns);
+    quoit_silences_take(silences, by, found, now_ns);
     if (quoit_silence_reporter(found->host) != own->layout.host)
         return false;
     enum quoit_silence_line line = quoit_silences_due(silences, found->host, false, 0, now_ns);

@@ -29,7 +29,7 @@ static uint64_t before(uint64_t now_ns, uint64_t duration_ns)
     return duration_ns < now_ns ? now_ns - duration_ns : 0;
 }
 
-void quoit_silences_take(struct quoit_silences *silences, uint32_t by, const struct quoit_proxy_silence *report,
+void quoit_silences_take(struct quoit_silences *silences, uint32_t by, const struct quoit_control_silence *report,
                          uint64_t now_ns)
 {
     if (by >= silences->host_count || report->host >= silences->host_count || report->host == by ||

@@ -46,7 +46,7 @@ QUOIT_MUST_USE enum quoit_status quoit_silences_open(struct quoit_silences *sile
 /* Also one that was not opened. */
 void quoit_silences_close(struct quoit_silences *silences);
 /* What `by` finds. Reports that no proxy sends are dropped. now_ns: of any clock, the same in all calls. */
-void quoit_silences_take(struct quoit_silences *silences, uint32_t by, const struct quoit_proxy_silence *report,
+void quoit_silences_take(struct quoit_silences *silences, uint32_t by, const struct quoit_control_silence *report,
                          uint64_t now_ns);
 /* What `by` has found last, which is enum quoit_net_silence. */
 static inline uint32_t quoit_silences_found(const struct quoit_silences *silences, uint32_t by, uint32_t host)

@@ -22,7 +22,7 @@
 static void find(struct quoit_silences *silences, uint32_t by, uint32_t of, uint32_t silence, uint64_t silent_ns,
                  uint64_t dark_ns, uint64_t now_ns)
 {
-    const struct quoit_proxy_silence report = {
+    const struct quoit_control_silence report = {
         .host = of, .silence = silence, .silent_ns = silent_ns, .dark_ns = dark_ns};
     quoit_silences_take(silences, by, &report, now_ns);
 }

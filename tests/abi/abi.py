@@ -35,8 +35,8 @@ SHARED = ("enum quoit_boot_kind", "struct quoit_boot_message", "struct quoit_por
           "struct quoit_host_header", "struct quoit_pe_shared", "struct quoit_lane_shared", "struct quoit_channel",
           "struct quoit_request", "struct quoit_rendezvous_slot", "struct quoit_mail", "struct quoit_contacts",
           "struct quoit_contact", "struct quoit_profile", "struct quoit_profile_site", "struct quoit_profile_peer",
-          "struct quoit_profile_group", "struct quoit_profile_meeting", "struct quoit_profile_bin", "enum control_kind",
-          "struct control_frame", "struct hosts_make")
+          "struct quoit_profile_group", "struct quoit_profile_meeting", "struct quoit_profile_bin", "enum quoit_control_kind",
+          "struct quoit_control_frame", "struct hosts_make")
 
 
 def fail(text):

@@ -22,7 +22,7 @@ from real import IN_SLURM, Slurm
 
 
 SLOW = re.compile(r"^srun: |\[Q031[78]\]$", re.M)  # a busy machine: nodes are not free yet, a host is silent, or is back
-ELSEWHERE_MAX = 4  # QUOIT_PROXY_ELSEWHERE_MAX
+ELSEWHERE_MAX = 4  # QUOIT_CONTROL_ELSEWHERE_MAX
 
 
 class Stillness:
