@@ -43,7 +43,7 @@ void attach_drain(struct pe *pe)
     struct job *job = pe->job;
     if (pe->second.fd < 0)
         return;
-    if (recv(pe->second.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0 || pe->phase != PE_STARTED) {
+    if (recv(pe->second.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0 || pe->phase != QUOIT_PHASE_STARTED) {
         loop_close(&job->loop, &pe->second);
         return;
     }
@@ -64,7 +64,7 @@ static void attach(struct job *job, int fd)
 {
     const struct quoit_boot_message welcome = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_WELCOME};
     struct pe *pe = pe_of(job, fd);
-    if (!pe || pe->phase != PE_STARTED) {
+    if (!pe || pe->phase != QUOIT_PHASE_STARTED) {
         close(fd); /* which the other end reports */
         return;
     }

@@ -64,12 +64,12 @@ static bool awaits_pe(enum step step, const struct pe *pe)
     if (pe->is_ended || plan_debugs(pe->job->plan, pe->index))
         return false;
     if (step == STEP_INIT)
-        return pe->phase == PE_STARTED;
+        return pe->phase == QUOIT_PHASE_STARTED;
     if (step == STEP_READY)
-        return pe->phase == PE_LAID_OUT;
+        return pe->phase == QUOIT_PHASE_LAID_OUT;
     if (step == STEP_AGAIN)
-        return pe->phase != PE_READY;
-    return pe->phase == PE_RUNNING && is_stopped(&pe->seen);
+        return pe->phase != QUOIT_PHASE_READY;
+    return pe->phase == QUOIT_PHASE_RUNNING && is_stopped(&pe->seen);
 }
 
 static enum proxy_stage lowest_stage(const struct job *job)

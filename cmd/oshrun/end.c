@@ -92,22 +92,16 @@ static void take_notes(struct job *job)
 {
     job->notes = calloc(job->plan->pe_count, sizeof *job->notes);
     for (uint32_t i = 0; i < job->plan->pe_count && job->notes; i++) {
-        struct wait_note *note = &job->notes[i];
+        struct quoit_position *note = &job->notes[i];
         const struct quoit_pe_shared *shared = hosts_pe_shared(job, i);
         note->is_alive = !job->pes[i].is_ended || end_is_by_key(&job->pes[i]); /* its record says where it was */
         note->phase = job->pes[i].phase;
         if (!job_is_here(job, job->pes[i].host)) /* its agent says more */
             continue;
         note->is_stopped = note->is_alive && is_stopped(&job->pes[i]);
-        if (!shared || note->phase != PE_RUNNING)
+        if (!shared || note->phase != QUOIT_PHASE_RUNNING)
             continue;
-        memcpy(note->call, shared->waiting_in, sizeof note->call);
-        note->call[sizeof note->call - 1] = '\0';
-        if (note->call[0])
-            note->wait_desc = shared->wait_desc;
-        uint64_t from = atomic_load(&shared->waiting_from), base = atomic_load(&shared->load_base);
-        bool is_in_program = !atomic_load(&shared->has_interpreter); /* else an extension has called, and has a line */
-        note->from = note->call[0] && from > base && is_in_program ? from - base : 0;
+        quoit_position_note(note, shared);
     }
 }
 
@@ -120,9 +114,9 @@ static bool is_spared(const struct pe *pe)
 static bool is_to_answer(const struct job *job, uint32_t pe, enum end_question question)
 {
     const struct quoit_pe_shared *shared = hosts_pe_shared(job, pe);
-    const struct wait_note *note = &job->notes[pe];
+    const struct quoit_position *note = &job->notes[pe];
     if (!shared || !job_is_here(job, job->pes[pe].host) || job->pes[pe].is_ended || note->is_stopped ||
-        note->phase != PE_RUNNING || (question == END_ASKS_ENDING && is_spared(&job->pes[pe])))
+        note->phase != QUOIT_PHASE_RUNNING || (question == END_ASKS_ENDING && is_spared(&job->pes[pe])))
         return false;
     return atomic_load(&shared->has_interpreter) || (question != END_ASKS_INTERPRETERS && !note->call[0]);
 }

@@ -38,7 +38,7 @@ static void take_output(struct host *host, const struct quoit_control_frame *fra
     host->pending_bytes += frame->bytes;
 }
 
-static void take_note(struct pe *pe, const struct wait_note *note)
+static void take_note(struct pe *pe, const struct quoit_position *note)
 {
     struct job *job = pe->job;
     if (!job->notes || pe->is_ended)
@@ -71,7 +71,7 @@ static void take_of_pe(struct pe *pe, const struct quoit_control_frame *frame, c
     } else if (frame->kind == QUOIT_CONTROL_ENDED && frame->bytes == sizeof ended) {
         memcpy(&ended, bytes, sizeof ended);
         reap_pe(pe, &ended);
-    } else if (frame->kind == QUOIT_CONTROL_NOTES && frame->bytes == sizeof(struct wait_note)) {
+    } else if (frame->kind == QUOIT_CONTROL_NOTES && frame->bytes == sizeof(struct quoit_position)) {
         take_note(pe, bytes);
     }
 }

@@ -38,11 +38,10 @@
 
 #include "boot/abstract.h"
 #include "env/await.h"
+#include "boot/positions.h"
 #include "boot/protocol.h"
-#include "boot/report.h"
 #include "boot/silence.h"
 #include "boot/still.h"
-#include "boot/wait_desc.h"
 #include "guard.h"
 #include "loop.h"
 #include "output.h"
@@ -57,15 +56,6 @@
 #define HOST_NONE      UINT32_MAX
 
 enum role { ROLE_ALONE, ROLE_HEAD, ROLE_AGENT };
-
-enum pe_phase {
-    PE_STARTED,   /* runs, and has not called shmem_init */
-    PE_HELLO,     /* waits in shmem_init for the others */
-    PE_LAID_OUT,  /* has received the job config */
-    PE_READY,     /* waits for the other PEs and the proxies; again in each shmem_init after a shmem_finalize */
-    PE_RUNNING,   /* shmem_init has returned */
-    PE_FINALIZED, /* shmem_finalize has returned */
-};
 
 /* A process, as awaited.c saw it; of the head: as an agent did. */
 struct seen {
@@ -84,7 +74,7 @@ struct pe {
     struct watch program; /* pidfd of program_pid, if it is not pid; watched once is_exiting. -1: none */
     struct watch socket;  /* oshrun's end of the boot socket */
     struct watch second;  /* of a program that has attached (attach.h), until its HELLO; fd -1: none */
-    enum pe_phase phase;
+    enum quoit_phase phase;
     bool is_leaving;        /* has entered shmem_finalize, */
     uint64_t meeting_count; /* collectives before that */
     bool leaves_by_exit;    /* by exit(0) or a return from main */
@@ -195,19 +185,6 @@ enum end_question {
     END_ASKS_ENDING,       /* all that SIGTERM, which comes next, would end */
 };
 
-/* The position of a PE when the job was ended. */
-struct wait_note {
-    bool is_alive;
-    bool is_stopped; /* by a signal, or by a debugger */
-    enum pe_phase phase;
-    char call[QUOIT_CALL_NAME_BYTES]; /* "": running, not in a call */
-    struct quoit_wait_desc wait_desc; /* what it waits for */
-    uint32_t holder;                  /* of the lock that it waits for, or QUOIT_WAIT_DESC_NO_HOLDER, and */
-    char wait_desc_text[QUOIT_WAIT_DESC_TEXT_BYTES]; /* all of that as text, once the report is written */
-    uint64_t from;                                   /* return address of that call less load address; 0: not known */
-    char line[QUOIT_SOURCE_LINE_BYTES];              /* of a program in Python; "": not known */
-};
-
 struct stillness {
     struct quoit_rounds rounds;   /* of who decides */
     struct quoit_looks_seen *pes; /* [pe_count]; of who looks. NULL before the first look */
@@ -263,8 +240,8 @@ struct job {
     bool has_findings; /* a proxy is ready, over a network: a host of which none reports silence is there */
     struct quoit_await await;
     char await_text[QUOIT_REPORT_AWAITED_BYTES];
-    uint32_t dead_links[2];  /* for END_CUT_OFF */
-    struct wait_note *notes; /* [pe_count], taken when the job is ended; NULL before */
+    uint32_t dead_links[2];       /* for END_CUT_OFF */
+    struct quoit_position *notes; /* [pe_count], taken when the job is ended; NULL before */
     uint32_t alive_count;
     uint32_t hello_count;
     uint32_t ready_count;

@@ -18,14 +18,14 @@ static void judge_pe(struct job *job, struct pe *pe)
 {
     bool is_signal = WIFSIGNALED(pe->wait_status);
     int status = is_signal ? 128 + WTERMSIG(pe->wait_status) : WEXITSTATUS(pe->wait_status);
-    bool has_begun = pe->phase != PE_STARTED && pe->phase != PE_FINALIZED;
+    bool has_begun = pe->phase != QUOIT_PHASE_STARTED && pe->phase != QUOIT_PHASE_FINALIZED;
     if (hosts_have_lost_ring(job)) {
         end_begin(job, END_RING_GONE, STATUS_CANNOT_START, 0, 0);
     } else if (job->exec_errors[pe->index]) {
         end_begin(job, END_CANNOT_START, STATUS_NOT_RUNNABLE, pe->index, 0);
     } else if (end_is_by_key(pe)) {
         end_interrupt(job, WTERMSIG(pe->wait_status));
-    } else if (pe->phase == PE_FINALIZED && !is_signal) {
+    } else if (pe->phase == QUOIT_PHASE_FINALIZED && !is_signal) {
         /* The others have finished shmem_finalize too, so they end by themselves, unless one waits in a later
          * shmem_init; the status is the job's. */
         if (status && !job->end.status && job->end.phase == ENDING_NOT) {
@@ -35,7 +35,7 @@ static void judge_pe(struct job *job, struct pe *pe)
         job->through_count++;
     } else if (status || has_begun) {
         end_begin(job, END_PE_FAILED, status ? status : STATUS_CANNOT_START, pe->index, FAILURE_GRACE_NS);
-    } else if (pe->phase == PE_STARTED) {
+    } else if (pe->phase == QUOIT_PHASE_STARTED) {
         job->quiet_exit_count++;
     }
 }

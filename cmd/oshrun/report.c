@@ -18,183 +18,39 @@
 #include "clock.h"
 #include "hosts.h"
 
-#define GROUPS_MAX      8 /* more than this explain nothing */
-#define GROUPS_TOLD_MAX 4
-#define LIST_BYTES      64
+#define LIST_BYTES      QUOIT_POSITIONS_LIST_BYTES
 #define ABORT_TEXTS_MAX 4
-#define NOT_A_PE        UINT32_MAX
 #define PLACES_LIMIT_NS 1500000000u /* for all positions of a report: a busy machine must not delay the end */
 
-/* PEs at the same position. */
-struct group {
-    const struct wait_note *note;
-    const char *executable;
-    struct quoit_place place;  /* of the call */
-    uint32_t like[GROUPS_MAX]; /* the first PE at each address: compilers make several calls of one line */
-    uint32_t like_count;
-    uint32_t count;
-    char pes[LIST_BYTES];
+/* Of the PEs for which is_member is true; see quoit_positions_list. */
+struct members {
+    const struct job *job;
+    bool (*is_member)(const struct job *job, uint32_t pe, const void *arg);
+    const void *arg;
 };
 
-/* "PE 3" or "PEs 0-2,5,7" of those for which is_member is true; truncated with ... */
+static bool is_one_of(const void *arg, uint32_t pe)
+{
+    const struct members *members = arg;
+    return members->is_member(members->job, pe, members->arg);
+}
+
 static uint32_t list_pes(const struct job *job, bool (*is_member)(const struct job *job, uint32_t pe, const void *arg),
                          const void *arg, char text[LIST_BYTES])
 {
-    char list[LIST_BYTES - 8] = "";
-    size_t used = 0;
-    uint32_t count = 0, pe_count = job->plan->pe_count;
-    for (uint32_t pe = 0; pe < pe_count; pe++) {
-        if (!is_member(job, pe, arg))
-            continue;
-        uint32_t last = pe;
-        while (last + 1 < pe_count && is_member(job, last + 1, arg))
-            last++;
-        count += last - pe + 1;
-        if (used + 28 < sizeof list)
-            used += (size_t)snprintf(list + used, sizeof list - used, last > pe + 1 ? "%s%u-%u" : "%s%u",
-                                     used ? "," : "", pe, last);
-        else if (list[used - 1] != '.')
-            used += (size_t)snprintf(list + used, sizeof list - used, ",...");
-        if (last > pe + 1)
-            pe = last;
-    }
-    snprintf(text, LIST_BYTES, "PE%s %s", count == 1 ? "" : "s", list);
-    return count;
+    const struct members members = {job, is_member, arg};
+    return quoit_positions_list(0, job->plan->pe_count, is_one_of, &members, text);
 }
 
-/* In the same call of the same line, as far as the PEs told it. */
-static bool is_alike(const struct job *job, uint32_t a, uint32_t b)
+static const struct quoit_pe_shared *shared_of(const void *job, uint32_t pe)
 {
-    const struct wait_note *x = &job->notes[a], *y = &job->notes[b];
-    const char *p = job->pes[a].executable, *q = job->pes[b].executable;
-    if (!x->is_alive || !y->is_alive)
-        return x->is_alive == y->is_alive;
-    return x->phase == y->phase && x->is_stopped == y->is_stopped && strcmp(x->call, y->call) == 0 &&
-           strcmp(x->wait_desc_text, y->wait_desc_text) == 0 && strcmp(x->line, y->line) == 0 &&
-           (p == q || (p && q && strcmp(p, q) == 0));
+    return hosts_pe_shared(job, pe);
 }
 
-static bool is_same_place(const struct job *job, uint32_t a, uint32_t b)
+static const char *executable_of(const void *arg, uint32_t pe)
 {
-    const struct wait_note *x = &job->notes[a], *y = &job->notes[b];
-    return is_alike(job, a, b) && (!x->is_alive || x->from == y->from);
-}
-
-struct membership {
-    const struct group *group;
-    uint32_t except;
-};
-
-static bool is_in_group(const struct job *job, uint32_t pe, const void *arg)
-{
-    const struct membership *membership = arg;
-    bool is_member = false;
-    for (uint32_t i = 0; i < membership->group->like_count && !is_member; i++)
-        is_member = is_same_place(job, pe, membership->group->like[i]);
-    return pe != membership->except && is_member;
-}
-
-static void find_place(const struct job *job, struct group *group)
-{
-    uint64_t before = group->note->from - 1; /* the call stands before the address it returns to */
-    if (group->note->is_alive && group->note->call[0] && group->note->from)
-        quoit_place_find(group->executable, &before, 1, job->end.told_by_ns, &group->place);
-}
-
-/* Joins the groups whose addresses are of one line. Returns how many are left. */
-static uint32_t join_lines(const struct job *job, struct group *groups, uint32_t group_count)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < group_count; i++) {
-        const struct group *group = &groups[i];
-        uint32_t k = 0;
-        while (k < kept && !(group->place.line[0] && strcmp(groups[k].place.line, group->place.line) == 0 &&
-                             is_alike(job, groups[k].like[0], group->like[0])))
-            k++;
-        if (k < kept)
-            groups[k].like[groups[k].like_count++] = group->like[0];
-        else
-            groups[kept++] = *group;
-    }
-    return kept;
-}
-
-/* Groups the PEs, except `except`, by position. Returns the number of groups, at most GROUPS_MAX. */
-static uint32_t group_pes(const struct job *job, uint32_t except, struct group *groups)
-{
-    uint32_t group_count = 0;
-    for (uint32_t pe = 0; pe < job->plan->pe_count && group_count < GROUPS_MAX && job->notes; pe++) {
-        bool is_known = pe == except;
-        for (uint32_t i = 0; i < group_count && !is_known; i++)
-            is_known = is_same_place(job, pe, groups[i].like[0]);
-        if (is_known)
-            continue;
-        struct group *group = &groups[group_count++];
-        *group = (struct group){
-            .note = &job->notes[pe], .executable = job->pes[pe].executable, .like = {pe}, .like_count = 1};
-        find_place(job, group);
-    }
-    group_count = join_lines(job, groups, group_count);
-    for (uint32_t i = 0; i < group_count; i++) {
-        const struct membership membership = {&groups[i], except};
-        groups[i].count = list_pes(job, is_in_group, &membership, groups[i].pes);
-    }
-    return group_count;
-}
-
-/* The position of the first of them that answered the launcher's request; see crash.h. */
-static void tell_computing(struct quoit_report *report, const struct job *job, const struct group *group)
-{
-    for (uint32_t pe = group->like[0]; pe < job->plan->pe_count; pe++) {
-        const struct quoit_pe_shared *shared = hosts_pe_shared(job, pe);
-        struct quoit_place place;
-        if (!shared || atomic_load_explicit(&shared->crash.signal, memory_order_acquire) != SIGURG ||
-            !is_same_place(job, pe, group->like[0]))
-            continue;
-        uint64_t base = atomic_load(&shared->load_base);
-        uint64_t address = shared->crash.instruction - base - (shared->crash.is_inside ? 1 : 0);
-        if (shared->crash.instruction <= base)
-            return;
-        quoit_place_find(job->pes[pe].executable, &address, 1, job->end.told_by_ns, &place);
-        if (!place.function[0] && !place.line[0])
-            return;
-        fprintf(report->out, " (");
-        if (group->count > 1)
-            fprintf(report->out, "PE %u ", pe);
-        fprintf(report->out, "%s%s%s%s)", place.function[0] ? "in " : "at ", place.function,
-                place.function[0] ? "() " : "", place.line);
-        return;
-    }
-}
-
-static void tell_group(struct quoit_report *report, const struct job *job, const struct group *group)
-{
-    static const char *const verbs[2][2] = {{"were", "was"}, {"are", "is"}};
-    const struct wait_note *note = group->note;
-    const char *were = verbs[job->end.phase == ENDING_NOT][group->count == 1];
-    const struct quoit_place *place = &group->place;
-    if (!note->is_alive)
-        fprintf(report->out, "  %s had ended", group->pes);
-    else if (note->is_stopped)
-        fprintf(report->out, "  %s %s stopped by a signal", group->pes, were);
-    else if (note->phase == PE_STARTED)
-        fprintf(report->out, "  %s had not called shmem_init", group->pes);
-    else if (note->phase == PE_FINALIZED)
-        fprintf(report->out, "  %s %s through shmem_finalize", group->pes, were);
-    else if (note->phase != PE_RUNNING)
-        fprintf(report->out, "  %s %s waiting in shmem_init", group->pes, were);
-    else
-        quoit_report_place(report, group->pes, group->count == 1, job->end.phase == ENDING_NOT, note->call, "", "");
-    if (note->is_alive && note->line[0])
-        fprintf(report->out, " (%s)", note->line);
-    else if (place->line[0])
-        fprintf(report->out, " (%s)", place->line);
-    else if (place->function[0])
-        fprintf(report->out, " (in %s)", place->function);
-    if (note->is_alive && note->call[0])
-        fprintf(report->out, "%s", note->wait_desc_text);
-    else if (note->is_alive && note->phase == PE_RUNNING && !note->line[0])
-        tell_computing(report, job, group);
+    const struct job *job = arg;
+    return job->pes[pe].executable;
 }
 
 /* The outages; a job that hardly progresses may have many. */
@@ -216,25 +72,22 @@ static void tell_outages(struct quoit_report *report, const struct job *job)
         fprintf(report->out, "\n");
 }
 
+static struct quoit_positions positions_of(const struct job *job)
+{
+    return (struct quoit_positions){.list = job->notes,
+                                    .count = job->plan->pe_count,
+                                    .goes_on = job->end.phase == ENDING_NOT,
+                                    .until_ns = job->end.told_by_ns,
+                                    .shared_of = shared_of,
+                                    .executable_of = executable_of,
+                                    .arg = job};
+}
+
 /* The positions of all PEs. `tells_ended`: including those that had finished. Whether some had not. */
 static bool tell_positions(struct quoit_report *report, const struct job *job, uint32_t except, bool tells_ended)
 {
-    struct group groups[GROUPS_MAX];
-    uint32_t told = 0, group_count = group_pes(job, except, groups);
-    bool has_killed = false;
-    for (uint32_t i = 0; i < group_count; i++) {
-        has_killed |= groups[i].note->is_alive;
-        if (!groups[i].note->is_alive && !tells_ended)
-            continue;
-        if (told == GROUPS_TOLD_MAX) {
-            fprintf(report->out, "  and others elsewhere\n");
-            break;
-        }
-        tell_group(report, job, &groups[i]);
-        fprintf(report->out, "\n");
-        told++;
-    }
-    return has_killed;
+    const struct quoit_positions positions = positions_of(job);
+    return quoit_positions_write(report, &positions, except, tells_ended);
 }
 
 /* The same, and the last line. */
@@ -252,7 +105,7 @@ static struct quoit_report_pe report_pe_of(const struct job *job, uint32_t index
     return (struct quoit_report_pe){.pe = index,
                                     .host = hosts_name(job, pe->host, name),
                                     .wait_status = pe->wait_status,
-                                    .has_begun = pe->phase != PE_STARTED,
+                                    .has_begun = pe->phase != QUOIT_PHASE_STARTED,
                                     .shared = hosts_pe_shared(job, index),
                                     .executable = pe->executable};
 }
@@ -334,7 +187,7 @@ static void tell_lost_host(struct quoit_report *report, const struct job *job)
     quoit_report_line(report, "Q0225", host->has_answered ? "%s was lost: %s%s" : "cannot start the agent on %s: %s%s",
                       hosts_name(job, host->index, name), host->problem, rsh);
     if (host->has_answered)
-        tell_others(report, job, NOT_A_PE, false);
+        tell_others(report, job, QUOIT_POSITIONS_NOBODY, false);
 }
 
 /* Steps over an address of above 4 GiB, which the kernel chooses for each process. */
@@ -420,7 +273,8 @@ static bool has_ended(const struct job *job, uint32_t pe, const void *arg)
 
 static bool waits_in_init(const struct job *job, uint32_t pe, const void *arg)
 {
-    return !has_ended(job, pe, arg) && (job->notes[pe].phase == PE_HELLO || job->notes[pe].phase == PE_READY);
+    return !has_ended(job, pe, arg) &&
+           (job->notes[pe].phase == QUOIT_PHASE_HELLO || job->notes[pe].phase == QUOIT_PHASE_READY);
 }
 
 static void tell_no_init(struct quoit_report *report, const struct job *job)
@@ -506,7 +360,7 @@ static void tell_still(struct quoit_report *report, const struct job *job)
     char time[32];
     if (!job->notes || !tell_hang(report, job))
         quoit_report_line(report, "Q0704", "nothing can happen after %s of virtual time", clock_text(job, time));
-    tell_others(report, job, NOT_A_PE, true);
+    tell_others(report, job, QUOIT_POSITIONS_NOBODY, true);
 }
 
 static void tell_timeout(struct quoit_report *report, const struct job *job)
@@ -515,7 +369,7 @@ static void tell_timeout(struct quoit_report *report, const struct job *job)
     quoit_option_format(&job->plan->options, QUOIT_OPT_TIMEOUT, time, sizeof time);
     quoit_report_line(report, "Q0206", "the job ran longer than %s (--timeout)", time);
     tell_outages(report, job);
-    tell_others(report, job, NOT_A_PE, true);
+    tell_others(report, job, QUOIT_POSITIONS_NOBODY, true);
 }
 
 static void tell_reason(struct quoit_report *report, const struct job *job)
@@ -539,15 +393,15 @@ static void tell_reason(struct quoit_report *report, const struct job *job)
         break;
     case END_PROXY_DIED:
         tell_dead_proxy(report, &job->hosts[end->culprit]);
-        tell_others(report, job, NOT_A_PE, false);
+        tell_others(report, job, QUOIT_POSITIONS_NOBODY, false);
         break;
     case END_HANGS:
         quoit_report_hangs(report, job->await_text);
-        tell_others(report, job, NOT_A_PE, false);
+        tell_others(report, job, QUOIT_POSITIONS_NOBODY, false);
         break;
     case END_CUT_OFF:
         tell_cut_off(report, job);
-        tell_others(report, job, NOT_A_PE, false);
+        tell_others(report, job, QUOIT_POSITIONS_NOBODY, false);
         break;
     case END_HOST_LOST:
         tell_lost_host(report, job);
@@ -568,7 +422,7 @@ static void tell_reason(struct quoit_report *report, const struct job *job)
         break;
     case END_INTERRUPTED:
         quoit_report_line(report, "Q0207", "ended by SIG%s", quoit_signal_name(end->status - 128));
-        tell_others(report, job, NOT_A_PE, true);
+        tell_others(report, job, QUOIT_POSITIONS_NOBODY, true);
         break;
     case END_OUTPUT_GONE: /* a reader that left has seen enough */
         if (end->culprit != EPIPE)
@@ -592,78 +446,21 @@ static void tell_reason(struct quoit_report *report, const struct job *job)
 void report_wait_descs(struct job *job)
 {
     const struct quoit_wait_desc_job view = hosts_wait_desc_job(job);
-    struct quoit_wait_desc_reading reading = {0};
     for (uint32_t pe = 0; pe < job->plan->pe_count && job->notes; pe++)
-        if (job->notes[pe].is_alive && job->notes[pe].call[0] && job_is_here(job, job->pes[pe].host)) {
-            quoit_wait_desc_read(&view, pe, &job->notes[pe].wait_desc, NULL, &reading);
-            quoit_wait_desc_describe(&reading, job->pes[pe].executable, job->notes[pe].wait_desc_text);
-            job->notes[pe].holder = reading.holder;
-        }
-}
-
-/* Whether a routine is one that all PEs of a team call. */
-static bool is_collective(const char *call)
-{
-    static const char *const parts[] = {"barrier", "sync",       "broadcast",   "collect", "alltoall",
-                                        "reduce",  "_to_all",    "malloc",      "calloc",  "align",
-                                        "free",    "team_split", "team_destroy"};
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        if (strstr(call, parts[i]))
-            return true;
-    return false;
-}
-
-enum waits { WAITS_FOR_VALUE, WAITS_FOR_LOCK, WAITS_FOR_OTHERS, WAITS_OTHERWISE };
-
-static enum waits waits_of(const struct job *job, uint32_t pe)
-{
-    const struct wait_note *note = &job->notes[pe];
-    if (!note->is_alive || note->is_stopped || note->phase != PE_RUNNING || !note->call[0])
-        return WAITS_OTHERWISE;
-    if (note->wait_desc.count > 0)
-        return note->wait_desc.is_lock ? WAITS_FOR_LOCK : WAITS_FOR_VALUE;
-    return is_collective(note->call) ? WAITS_FOR_OTHERS : WAITS_OTHERWISE;
-}
-
-static bool waits_as(const struct job *job, uint32_t pe, const void *arg)
-{
-    return waits_of(job, pe) == *(const enum waits *)arg;
-}
-
-/* A PE that waits for a lock whose holder is known; NOT_A_PE. */
-static uint32_t find_lock_waiter(const struct job *job)
-{
-    for (uint32_t pe = 0; pe < job->plan->pe_count; pe++)
-        if (waits_of(job, pe) == WAITS_FOR_LOCK && job->notes[pe].holder < job->plan->pe_count)
-            return pe;
-    return NOT_A_PE;
+        if (job_is_here(job, job->pes[pe].host))
+            quoit_position_describe(&job->notes[pe], &view, pe, job->pes[pe].executable);
 }
 
 static bool tell_hang(struct quoit_report *report, const struct job *job)
 {
-    static const enum waits for_value = WAITS_FOR_VALUE, for_others = WAITS_FOR_OTHERS, otherwise = WAITS_OTHERWISE;
-    char begin[96], time[32], values[LIST_BYTES], others[LIST_BYTES], rest[LIST_BYTES];
-    uint32_t waiter = find_lock_waiter(job), value_count = list_pes(job, waits_as, &for_value, values);
-    uint32_t other_count = list_pes(job, waits_as, &for_others, others);
+    char begin[96], time[32];
+    const struct quoit_positions positions = positions_of(job);
     if (job->end.reason == END_STILL)
         snprintf(begin, sizeof begin, "every PE waits, and nothing can happen after %s of virtual time",
                  clock_text(job, time));
     else
-        snprintf(begin, sizeof begin, "warning: every PE waits, and nothing has moved for %llu s",
-                 (unsigned long long)(job->stillness.rounds.still_ns / 1000000000u));
-    if (list_pes(job, waits_as, &otherwise, rest) > 0)
-        return false;
-    if (waiter != NOT_A_PE)
-        quoit_report_line(report, "Q0142", "%s: PE %u waits for a lock whose holder, PE %u, waits too", begin, waiter,
-                          job->notes[waiter].holder);
-    else if (value_count > 0)
-        quoit_report_line(report, "Q0140", "%s: no PE is left to write what %s %s for", begin, values,
-                          value_count == 1 ? "waits" : "wait");
-    else if (other_count == job->plan->pe_count)
-        quoit_report_line(report, "Q0141", "%s: the collectives that the PEs are in do not match", begin);
-    else
-        return false;
-    return true;
+        quoit_positions_describe_hang(job->stillness.rounds.still_ns, begin);
+    return quoit_positions_report_hang(report, &positions, begin);
 }
 
 static bool tell_leaver(struct quoit_report *report, const struct job *job)
@@ -684,7 +481,7 @@ void report_still(struct job *job, enum quoit_rounds_verdict verdict)
     report_wait_descs(job);
     job->end.told_by_ns = quoit_clock_now_ns() + PLACES_LIMIT_NS;
     if (verdict == QUOIT_ROUNDS_HANGS ? tell_hang(&report, job) : tell_leaver(&report, job)) {
-        tell_positions(&report, job, NOT_A_PE, true);
+        tell_positions(&report, job, QUOIT_POSITIONS_NOBODY, true);
         fprintf(report.out, "  the job goes on; Ctrl-C ends it\n");
     }
     output_report(&job->output, &report);

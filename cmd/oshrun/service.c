@@ -81,7 +81,7 @@ static void lower_heap(struct job *job, const struct quoit_boot_message *hello)
 static void take_hello(struct pe *pe, const struct quoit_boot_message *message, pid_t sender)
 {
     struct job *job = pe->job;
-    pe->phase = PE_HELLO;
+    pe->phase = QUOIT_PHASE_HELLO;
     if (job_is_here(job, pe->host)) { /* else its agent has */
         learn_program(pe, sender);
         learn_executable(pe);
@@ -129,7 +129,7 @@ static void take_leaving(struct pe *pe, uint64_t meeting_count)
 
 static void take_finalized(struct pe *pe)
 {
-    pe->phase = PE_FINALIZED;
+    pe->phase = QUOIT_PHASE_FINALIZED;
     if (!pe->job->finalized) {
         pe->job->finalized = pe;
         pe->job->finalized_ns = loop_now_ns(&pe->job->loop);
@@ -139,14 +139,14 @@ static void take_finalized(struct pe *pe)
 /* Of an agent: what it must know itself of a PE whose message it passes on to oshrun. */
 static void follow(struct pe *pe, const struct quoit_boot_message *message, pid_t sender)
 {
-    if (message->kind == QUOIT_BOOT_HELLO && pe->phase == PE_STARTED)
+    if (message->kind == QUOIT_BOOT_HELLO && pe->phase == QUOIT_PHASE_STARTED)
         take_hello(pe, message, sender);
     else if (message->kind == QUOIT_BOOT_READY)
-        pe->phase = PE_READY;
+        pe->phase = QUOIT_PHASE_READY;
     else if (message->kind == QUOIT_BOOT_LEAVING)
         pe->is_leaving = true;
     else if (message->kind == QUOIT_BOOT_FINALIZED)
-        pe->phase = PE_FINALIZED;
+        pe->phase = QUOIT_PHASE_FINALIZED;
     else if (message->kind == QUOIT_BOOT_ABORT && !message->body.abort.text[0])
         mark_exiting(pe);
 }
@@ -175,7 +175,7 @@ static void pass_word_on(struct pe *pe, uint32_t kind, const struct quoit_pe_sha
     }
     message = (struct quoit_boot_message){.magic = QUOIT_BOOT_MAGIC, .kind = kind};
     if (kind == QUOIT_BOOT_FINALIZED) {
-        pe->phase = PE_FINALIZED;
+        pe->phase = QUOIT_PHASE_FINALIZED;
         pass_on(pe, &message);
     } else if (kind == QUOIT_BOOT_ABORT && !pe->has_left_abort) {
         message.body.abort.status = (int32_t)shared->unsent_status;
@@ -189,7 +189,7 @@ static void pass_word_on(struct pe *pe, uint32_t kind, const struct quoit_pe_sha
 static void read_word(struct pe *pe)
 {
     const struct quoit_pe_shared *shared = hosts_pe_shared(pe->job, pe->index);
-    uint32_t kind = shared && pe->phase == PE_RUNNING && job_is_here(pe->job, pe->host)
+    uint32_t kind = shared && pe->phase == QUOIT_PHASE_RUNNING && job_is_here(pe->job, pe->host)
                         ? atomic_load_explicit(&shared->unsent_kind, memory_order_acquire)
                         : 0; /* pairs with leave_word in boot/oshrun.c */
     if (pe->job->role == ROLE_AGENT) {
@@ -207,15 +207,16 @@ static void read_word(struct pe *pe)
 /* An unexpected message means a program that uses the boot socket by itself. */
 static void take_message(struct pe *pe, const struct quoit_boot_message *message, pid_t sender)
 {
-    if (message->kind == QUOIT_BOOT_HELLO && pe->phase == PE_STARTED) {
+    if (message->kind == QUOIT_BOOT_HELLO && pe->phase == QUOIT_PHASE_STARTED) {
         take_hello(pe, message, sender);
-    } else if (message->kind == QUOIT_BOOT_READY && (pe->phase == PE_LAID_OUT || pe->phase == PE_FINALIZED)) {
-        pe->phase = PE_READY;
+    } else if (message->kind == QUOIT_BOOT_READY &&
+               (pe->phase == QUOIT_PHASE_LAID_OUT || pe->phase == QUOIT_PHASE_FINALIZED)) {
+        pe->phase = QUOIT_PHASE_READY;
         pe->job->ready_count++;
-    } else if (message->kind == QUOIT_BOOT_LEAVING && pe->phase == PE_RUNNING && !pe->is_leaving) {
+    } else if (message->kind == QUOIT_BOOT_LEAVING && pe->phase == QUOIT_PHASE_RUNNING && !pe->is_leaving) {
         take_leaving(pe, message->body.leaving.meeting_count);
         pe->leaves_by_exit = message->body.leaving.is_exit != 0;
-    } else if (message->kind == QUOIT_BOOT_FINALIZED && pe->phase == PE_RUNNING) {
+    } else if (message->kind == QUOIT_BOOT_FINALIZED && pe->phase == QUOIT_PHASE_RUNNING) {
         take_finalized(pe);
     } else if (message->kind == QUOIT_BOOT_ABORT) {
         take_abort(pe, message);
@@ -260,7 +261,7 @@ static void socket_closed(struct pe *pe)
 {
     struct job *job = pe->job;
     loop_close(&job->loop, &pe->socket);
-    if (pe->phase != PE_RUNNING || !has_exec(pe))
+    if (pe->phase != QUOIT_PHASE_RUNNING || !has_exec(pe))
         return;
     char link[64], program[256];
     struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_ABORT};
@@ -398,7 +399,7 @@ static void say_layout_here(struct pe *pe, struct quoit_boot_message *message)
     }
     publish_process(pe);
     say(pe, message, fds, fd_count);
-    pe->phase = PE_LAID_OUT;
+    pe->phase = QUOIT_PHASE_LAID_OUT;
 }
 
 static void say_layout(struct pe *pe)
@@ -432,7 +433,7 @@ void service_pass(struct pe *pe, const struct quoit_boot_message *message)
         say_layout_here(pe, &layout);
     } else if (message->kind == QUOIT_BOOT_GO) {
         quoit_step("agent", pe->job->own_host, "go");
-        pe->phase = PE_RUNNING;
+        pe->phase = QUOIT_PHASE_RUNNING;
         pe->is_leaving = false;
         say(pe, message, NULL, 0);
     }
@@ -483,7 +484,7 @@ void service_step(struct job *job)
         job->leaving_count = 0;
         job->finalized = NULL;
         for (uint32_t i = 0; i < pe_count; i++) {
-            job->pes[i].phase = PE_RUNNING;
+            job->pes[i].phase = QUOIT_PHASE_RUNNING;
             job->pes[i].is_leaving = false;
             say(&job->pes[i], &message, NULL, 0);
         }

@@ -117,17 +117,31 @@ __attribute__((noreturn)) void quoit_agent_finish(struct quoit_agent *agent, int
     _exit(status);
 }
 
+/* Below the line about one that has failed: where the others of this host were, and the status. Its line is out before:
+ * it takes a while to find these. */
+static void report_others(const struct quoit_agent *agent, uint32_t pe, int status)
+{
+    struct quoit_report report;
+    if (!quoit_report_open(&report, "quoit"))
+        return;
+    quoit_liveness_write_places(&agent->liveness, &report, quoit_agent_pe(agent, pe), false);
+    quoit_report_ended(&report, status);
+    quoit_report_print(&report);
+}
+
 /* Ends the job because of one PE, which has reported the reason itself if it could. */
 __attribute__((noreturn)) void quoit_agent_finish_for(struct quoit_agent *agent, uint32_t pe)
 {
     struct quoit_pe_shared *shared = quoit_agent_record(agent, pe);
     int status = quoit_ended_status(shared);
-    bool is_told = !quoit_ended_claim(quoit_agent_header(agent), status);
-    if (!is_told)
-        quoit_ended_report(quoit_agent_pe(agent, pe), agent->hosts->list[agent->host_index].name, shared,
-                           agent->members[pe].process, status);
+    bool is_new = quoit_ended_claim(quoit_agent_header(agent), status);
+    bool is_reported =
+        is_new && quoit_ended_report(quoit_agent_pe(agent, pe), quoit_agent_host_name(agent, agent->host_index), shared,
+                                     agent->members[pe].process);
     atomic_store(&quoit_agent_header(agent)->is_told, 1);
-    quoit_agent_finish(agent, quoit_ended_decision(quoit_agent_header(agent)), !is_told);
+    if (is_reported)
+        report_others(agent, pe, status);
+    quoit_agent_finish(agent, quoit_ended_decision(quoit_agent_header(agent)), is_new);
 }
 
 __attribute__((noreturn)) void quoit_agent_finish_start(struct quoit_agent *agent, uint32_t pe, const char *how)

@@ -91,13 +91,13 @@ static int wait_status_of(struct quoit_pe_shared *shared)
     return signal_number ? W_EXITCODE(0, signal_number) : QUOIT_REPORT_STATUS_NONE;
 }
 
-void quoit_ended_report(uint32_t pe, const char *host, struct quoit_pe_shared *shared, pid_t process, int status)
+bool quoit_ended_report(uint32_t pe, const char *host, struct quoit_pe_shared *shared, pid_t process)
 {
     struct quoit_report report;
     char link[32], program[PATH_MAX];
     if (atomic_load_explicit(&shared->unsent_kind, memory_order_acquire) == QUOIT_BOOT_ABORT ||
         !quoit_report_open(&report, "quoit"))
-        return;
+        return false;
     snprintf(link, sizeof link, "/proc/%d/exe", (int)process);
     ssize_t length = process ? readlink(link, program, sizeof program - 1) : 0;
     program[length > 0 ? length : 0] = '\0';
@@ -108,8 +108,8 @@ void quoit_ended_report(uint32_t pe, const char *host, struct quoit_pe_shared *s
                                           .shared = shared,
                                           .executable = program[0] ? program : NULL};
     quoit_report_failed(&report, &known, quoit_clock_now_ns() + PLACE_NS);
-    quoit_report_ended(&report, status);
     quoit_report_print(&report);
+    return true;
 }
 
 void quoit_ended_report_absent(const char *kind, const char *name)

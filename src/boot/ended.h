@@ -19,9 +19,9 @@ int quoit_ended_decision(const struct quoit_host_header *header);
 
 /* The exit status of a PE that ended before shmem_finalize: as recorded, 128 + the recorded signal, or 1. */
 int quoit_ended_status(struct quoit_pe_shared *shared);
-/* Reports how it ended, and that the job was ended with this status, unless the PE has reported that itself. host: its
- * name. process: its pid, if it is still there to be looked at; 0: not known. */
-void quoit_ended_report(uint32_t pe, const char *host, struct quoit_pe_shared *shared, pid_t process, int status);
+/* Reports how it ended. False: the PE has reported that itself. host: its name. process: its pid, if it is still there
+ * to be looked at; 0: not known. */
+bool quoit_ended_report(uint32_t pe, const char *host, struct quoit_pe_shared *shared, pid_t process);
 /* Q0204: who has ended, "PE", "3", is waited for in another shmem_init. The job ends with status 1. */
 void quoit_ended_report_absent(const char *kind, const char *name);
 /* Q0237: who is awaited, "PE 3 on east", and what is late; or Q0238: hangs, by which the job ends with status 1. */

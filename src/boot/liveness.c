@@ -3,18 +3,31 @@
 #include "boot/crash.h"
 #include "boot/ended.h"
 #include "boot/hosts.h"
+#include "boot/positions.h"
 #include "boot/report.h"
 #include "env/clock.h"
+#include "env/process.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#define PLACES_NS        1000000000u /* for all lines of programs in a report */
 #define END_STATUS       1
 #define LOOK_EVERY_NS    900000000u            /* below the tick of the agent */
 #define OWN_THREAD_COUNT 2u                    /* of a PE: the program's first, and the one of watch.h */
 #define PROXY_NS         20000000u             /* for a proxy to fall asleep after a question or an answer */
 #define GIVE_UP_NS       UINT64_C(10000000000) /* a question or an answer was lost, or a host is stopped */
+
+/* What is known of the PEs of this host for a report. */
+struct places {
+    const struct quoit_liveness *liveness;
+    struct quoit_position *list;
+    char **executables;
+};
 
 static void offer(int proxy_fd, uint32_t host, enum quoit_control_kind kind, const union quoit_control_body *body)
 {
@@ -60,25 +73,144 @@ static const char *name_of(const struct quoit_liveness *liveness, uint32_t pe)
 }
 
 /* Of any host. */
-static void write_where(struct quoit_report *report, const struct quoit_control_where *where, bool goes_on)
+static void write_where(const struct quoit_report *report, const struct quoit_control_where *where)
 {
     char pe[24], call[QUOIT_CALL_NAME_BYTES], line[QUOIT_SOURCE_LINE_BYTES];
     snprintf(pe, sizeof pe, "PE %u", where->pe);
     snprintf(call, sizeof call, "%.*s", (int)sizeof call - 1, where->call);
     snprintf(line, sizeof line, "%.*s", (int)sizeof line - 1, where->line);
-    quoit_report_place(report, pe, true, goes_on, call, line, "");
+    quoit_report_place(report, pe, true, false, call, line, "");
     fputc('\n', report->out);
 }
 
-/* The PEs of this host, but those in shmem_finalize. */
-static void write_places(struct quoit_report *report, const struct quoit_liveness *liveness)
+static struct quoit_wait_desc_host wait_desc_host_of(void *arg, uint32_t pe)
 {
-    for (uint32_t pe = 0; pe < liveness->host->layout.local_count && pe < QUOIT_CONTROL_ELSEWHERE_MAX; pe++) {
-        if (word(liveness, pe) == QUOIT_BOOT_LEAVING)
+    const struct quoit_boot *host = arg;
+    (void)pe;
+    return (struct quoit_wait_desc_host){.layout = &host->layout, .front = host->memory, .memory_fd = host->memory_fd};
+}
+
+static struct quoit_wait_desc_job wait_desc_job_of(const struct quoit_liveness *liveness)
+{
+    const struct quoit_boot *host = liveness->host;
+    return (struct quoit_wait_desc_job){.pe_count = host->layout.job.pe_count,
+                                        .is_partial = true,
+                                        .host_of = wait_desc_host_of,
+                                        .arg = (void *)(uintptr_t)host};
+}
+
+static bool is_stopped(pid_t process)
+{
+    struct quoit_process facts;
+    return process > 0 && quoit_process_look(process, &facts) && (facts.state == 'T' || facts.state == 't');
+}
+
+static char *executable_of(pid_t process)
+{
+    char link[32], path[PATH_MAX];
+    snprintf(link, sizeof link, "/proc/%d/exe", (int)process);
+    ssize_t length = process > 0 ? readlink(link, path, sizeof path) : 0;
+    return length > 0 ? strndup(path, (size_t)length) : NULL;
+}
+
+static void note_position(const struct places *places, uint32_t pe)
+{
+    const struct quoit_liveness *liveness = places->liveness;
+    struct quoit_position *position = &places->list[pe];
+    position->is_alive = liveness->processes[pe] > 0;
+    position->is_stopped = is_stopped(liveness->processes[pe]);
+    position->phase = word(liveness, pe) == QUOIT_BOOT_FINALIZED ? QUOIT_PHASE_FINALIZED : QUOIT_PHASE_RUNNING;
+    places->executables[pe] = executable_of(liveness->processes[pe]);
+    if (position->phase == QUOIT_PHASE_RUNNING)
+        quoit_position_note(position, record(liveness, pe));
+}
+
+static bool is_to_answer(const struct places *places, uint32_t pe)
+{
+    const struct quoit_position *position = &places->list[pe];
+    return position->is_alive && !position->is_stopped && position->phase == QUOIT_PHASE_RUNNING &&
+           atomic_load(&record(places->liveness, pe)->has_interpreter);
+}
+
+/* Programs in Python, which do not go on afterwards, are asked for their lines, all at once. */
+static void ask_lines(const struct places *places, uint32_t except)
+{
+    const struct quoit_liveness *liveness = places->liveness;
+    uint64_t until_ns = quoit_clock_now_ns() + QUOIT_CRASH_LINE_NS;
+    for (uint32_t pe = 0; pe < liveness->host->layout.local_count; pe++)
+        if (pe != except && is_to_answer(places, pe) && !atomic_load(&record(liveness, pe)->is_asked)) {
+            quoit_crash_ask(record(liveness, pe));
+            kill(liveness->processes[pe], SIGURG);
+        }
+    for (uint32_t pe = 0; pe < liveness->host->layout.local_count; pe++) {
+        if (pe == except || !is_to_answer(places, pe))
             continue;
-        struct quoit_control_where where = find_where(liveness, pe);
-        write_where(report, &where, false);
+        quoit_crash_await(record(liveness, pe), until_ns);
+        quoit_crash_line(record(liveness, pe), places->list[pe].line);
     }
+}
+
+static const struct quoit_pe_shared *position_record(const void *arg, uint32_t pe)
+{
+    return record(((const struct places *)arg)->liveness, pe);
+}
+
+static const char *position_executable(const void *arg, uint32_t pe)
+{
+    return ((const struct places *)arg)->executables[pe];
+}
+
+static void close_places(struct places *places)
+{
+    for (uint32_t pe = 0; pe < places->liveness->host->layout.local_count && places->executables; pe++)
+        free(places->executables[pe]);
+    free(places->executables);
+    free(places->list);
+}
+
+/* goes_on, except: as of quoit_liveness_write_places. False: no memory. */
+static bool open_places(const struct quoit_liveness *liveness, uint32_t except, bool goes_on, struct places *places_out)
+{
+    const struct quoit_layout *layout = &liveness->host->layout;
+    const struct quoit_wait_desc_job job = wait_desc_job_of(liveness);
+    *places_out = (struct places){.liveness = liveness,
+                                  .list = calloc(layout->local_count, sizeof *places_out->list),
+                                  .executables = calloc(layout->local_count, sizeof *places_out->executables)};
+    if (!places_out->list || !places_out->executables) {
+        close_places(places_out);
+        return false;
+    }
+    for (uint32_t pe = 0; pe < layout->local_count; pe++)
+        note_position(places_out, pe);
+    if (!goes_on)
+        ask_lines(places_out, except - layout->first_pe);
+    for (uint32_t pe = 0; pe < layout->local_count; pe++)
+        quoit_position_describe(&places_out->list[pe], &job, layout->first_pe + pe, places_out->executables[pe]);
+    return true;
+}
+
+static struct quoit_positions positions_of(const struct places *places, bool goes_on)
+{
+    const struct quoit_layout *layout = &places->liveness->host->layout;
+    return (struct quoit_positions){.list = places->list,
+                                    .first = layout->first_pe,
+                                    .count = layout->local_count,
+                                    .goes_on = goes_on,
+                                    .until_ns = quoit_clock_now_ns() + PLACES_NS,
+                                    .shared_of = position_record,
+                                    .executable_of = position_executable,
+                                    .arg = places};
+}
+
+void quoit_liveness_write_places(const struct quoit_liveness *liveness, const struct quoit_report *report,
+                                 uint32_t except, bool goes_on)
+{
+    struct places places;
+    if (!open_places(liveness, except, goes_on, &places))
+        return;
+    const struct quoit_positions positions = positions_of(&places, goes_on);
+    (void)quoit_positions_write(report, &positions, except, false);
+    close_places(&places);
 }
 
 struct quoit_control_left quoit_liveness_left(const struct quoit_liveness *liveness)
@@ -117,25 +249,21 @@ static enum quoit_liveness_verdict report_left(const struct quoit_liveness *live
     uint32_t pe_count = liveness->host->layout.job.pe_count;
     if (found->left >= pe_count || found->count > QUOIT_CONTROL_ELSEWHERE_MAX)
         return QUOIT_LIVENESS_FINE;
+    bool is_own = found->pes[0].pe - liveness->host->layout.first_pe < liveness->host->layout.local_count;
     struct quoit_report report;
     if (!quoit_ended_claim(liveness->host->memory, END_STATUS))
         return QUOIT_LIVENESS_LEFT;
     if (quoit_report_open(&report, "quoit")) {
         quoit_report_left(&report, QUOIT_REPORT_LEFT_ELSEWHERE, found->left, name_of(liveness, found->left),
                           QUOIT_REPORT_LEFT_SOMEHOW);
-        for (uint32_t i = 0; i < found->count; i++)
-            write_where(&report, &found->pes[i], false);
+        if (is_own)
+            quoit_liveness_write_places(liveness, &report, found->left, false);
+        for (uint32_t i = 0; i < found->count && !is_own; i++)
+            write_where(&report, &found->pes[i]);
         quoit_report_ended(&report, END_STATUS);
         quoit_report_print(&report);
     }
     return QUOIT_LIVENESS_LEFT;
-}
-
-static struct quoit_wait_desc_host wait_desc_host_of(void *arg, uint32_t pe)
-{
-    const struct quoit_boot *host = arg;
-    (void)pe;
-    return (struct quoit_wait_desc_host){.layout = &host->layout, .front = host->memory, .memory_fd = host->memory_fd};
 }
 
 /* One that has passed shmem_finalize waits for nothing that this job knows. */
@@ -155,10 +283,7 @@ static void look(const struct quoit_liveness *liveness, const struct quoit_round
     const struct quoit_looks looks = {.layout = &host->layout,
                                       .front = host->memory,
                                       .memory_fd = host->memory_fd,
-                                      .wait_descs = {.pe_count = host->layout.job.pe_count,
-                                                     .is_partial = true,
-                                                     .host_of = wait_desc_host_of,
-                                                     .arg = (void *)(uintptr_t)host},
+                                      .wait_descs = wait_desc_job_of(liveness),
                                       .seen = liveness->seen,
                                       .own_thread_count = OWN_THREAD_COUNT,
                                       .misses_host = liveness->silences.silent_count > 0,
@@ -181,30 +306,33 @@ static void report_end(const struct quoit_liveness *liveness, enum quoit_rounds_
     quoit_report_left(&report, is_lock ? QUOIT_REPORT_LEFT_LOCK : QUOIT_REPORT_LEFT_POLLED, left,
                       name_of(liveness, left), QUOIT_REPORT_LEFT_SOMEHOW);
     if (is_lock && rounds->waiter - liveness->host->layout.first_pe >= liveness->host->layout.local_count)
-        write_where(&report, &(struct quoit_control_where){.pe = rounds->waiter, .call = "shmem_set_lock"}, false);
-    else
-        write_places(&report, liveness);
+        write_where(&report, &(struct quoit_control_where){.pe = rounds->waiter, .call = "shmem_set_lock"});
+    quoit_liveness_write_places(liveness, &report, left, false);
     quoit_report_ended(&report, END_STATUS);
     quoit_report_print(&report);
 }
 
-/* What this host knows: its own PEs. */
+/* Of several hosts this one knows no more than its own PEs. */
 static void report_hang(const struct quoit_liveness *liveness)
 {
+    const struct quoit_layout *layout = &liveness->host->layout;
     struct quoit_report report;
-    if (!quoit_report_open(&report, "quoit"))
+    struct places places;
+    char begin[96];
+    quoit_positions_describe_hang(liveness->rounds.still_ns, begin);
+    if (!open_places(liveness, QUOIT_POSITIONS_NOBODY, true, &places))
         return;
-    quoit_report_line(
-        &report, "Q0140",
-        "warning: every PE waits, and nothing has moved for %u s: for a value that no PE is left to write, "
-        "a lock whose holder waits too, or in collectives that do not match",
-        (unsigned)(liveness->rounds.still_ns / 1000000000u));
-    for (uint32_t pe = 0; pe < liveness->host->layout.local_count && pe < QUOIT_CONTROL_ELSEWHERE_MAX; pe++) {
-        struct quoit_control_where where = {.pe = liveness->host->layout.first_pe + pe};
-        memcpy(where.call, record(liveness, pe)->waiting_in, sizeof where.call);
-        write_where(&report, &where, true);
-    }
+    const struct quoit_positions positions = positions_of(&places, true);
+    bool is_open = quoit_report_open(&report, "quoit"), is_all = layout->local_count == layout->job.pe_count;
+    if (is_open && !is_all)
+        quoit_report_line(&report, "Q0140",
+                          "%s: for a value that no PE is left to write, a lock whose holder waits too, or in "
+                          "collectives that do not match",
+                          begin);
+    if (is_open && (!is_all || quoit_positions_report_hang(&report, &positions, begin)))
+        (void)quoit_positions_write(&report, &positions, QUOIT_POSITIONS_NOBODY, false);
     quoit_report_print(&report);
+    close_places(&places);
 }
 
 static void report_leaver(const struct quoit_liveness *liveness)
@@ -215,6 +343,7 @@ static void report_leaver(const struct quoit_liveness *liveness)
         return;
     quoit_report_leaver(&report, sum->leaver, name_of(liveness, sum->leaver), QUOIT_REPORT_LEFT_SOMEHOW, sum->has_polls,
                         QUOIT_ROUNDS_WARN_NS);
+    quoit_liveness_write_places(liveness, &report, QUOIT_POSITIONS_NOBODY, true);
     quoit_report_print(&report);
 }
 

@@ -17,6 +17,7 @@
 #include "boot/boot.h"
 #include "boot/looks.h"
 #include "boot/proxy_process.h"
+#include "boot/report.h"
 #include "boot/silence.h"
 
 struct quoit_liveness {
@@ -40,6 +41,10 @@ enum quoit_liveness_verdict {
     QUOIT_LIVENESS_LEFT, /* reported: the job is to be ended */
 };
 
+/* Where the PEs of this host are, but that of the job's number `except`. goes_on: the job does; else programs in Python
+ * are asked for their lines, and do not go on. */
+void quoit_liveness_write_places(const struct quoit_liveness *liveness, const struct quoit_report *report,
+                                 uint32_t except, bool goes_on);
 /* All PEs of the job are ready, or ready again. */
 void quoit_liveness_begin(struct quoit_liveness *liveness);
 /* For HOST_FINALIZED: all PEs of this host have passed shmem_finalize. */

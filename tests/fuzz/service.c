@@ -76,11 +76,11 @@ static void check(const struct rig *rig)
     uint32_t hello_count = 0, leaving_count = 0;
     for (uint32_t i = 0; i < PE_COUNT; i++) {
         const struct pe *pe = &rig->pes[i];
-        hello_count += pe->phase != PE_STARTED;
+        hello_count += pe->phase != QUOIT_PHASE_STARTED;
         leaving_count += pe->is_leaving;
         must(pe->pid == 0 && pe->program_pid == 0 && pe->program.fd < 0); /* no process could be signalled */
         must(!pe->abort_text || strlen(pe->abort_text) < QUOIT_BOOT_TEXT_BYTES);
-        must(pe->phase < PE_RUNNING || job->is_going || pe->phase == PE_READY);
+        must(pe->phase < QUOIT_PHASE_RUNNING || job->is_going || pe->phase == QUOIT_PHASE_READY);
     }
     must(job->hello_count == hello_count && job->ready_count <= PE_COUNT);
     must(job->leaving_count == leaving_count);

@@ -189,7 +189,7 @@ class Pmi(scenario.Case):
     def test_one_leaves_with_a_lock(self):
         _, statuses, _, err = self.launch(*[[MISBEHAVE, -1, "keep", 1]] * 3)
         self.assertRegex(err, r"^quoit: PE 1 on \S+ left the job by .* with a lock for which others wait +.Q0242.\n"
-                         r"(  PE [02] was waiting in shmem_set_lock.*\n)+  the job was ended, status 1\n\Z")
+                         r"(  PEs? [02,]+ (was|were) waiting in shmem_set_lock.* for lock held_lock, .*\n)+  the job was ended, status 1\n\Z")
         self.assertTrue(all(statuses), statuses)
 
     def test_kills_at_random(self):
