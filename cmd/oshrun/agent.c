@@ -40,7 +40,7 @@ static bool take_descriptors(struct agent_start *start)
            dup2(STDERR_FILENO, STDOUT_FILENO) >= 0;
 }
 
-int agent_hear(struct agent_start *start)
+int agent_receive(struct agent_start *start)
 {
     extern char **environ;
     char problem[CONTROL_PROBLEM_BYTES], who[MACHINE_NAME_BYTES + 16], *bytes = NULL;
@@ -49,13 +49,13 @@ int agent_hear(struct agent_start *start)
         quoit_say("cannot start: %s [Q0213]", strerror(errno));
         return STATUS_CANNOT_START;
     }
-    if (!control_hear_first(start->in_fd, start->out_fd, start->key, &frame, &bytes, problem)) {
+    if (!control_receive_first(start->in_fd, start->out_fd, start->key, &frame, &bytes, problem)) {
         if (problem[0])
             quoit_say("--agent: %s [Q0210]", problem);
         return STATUS_BAD_USAGE;
     }
     if (!setup_unpack(bytes, frame.bytes, &start->setup)) {
-        quoit_say("--agent: oshrun says what no version of Quoit says [Q0210]");
+        quoit_say("--agent: oshrun sends what this version does not understand [Q0210]");
         return STATUS_BAD_USAGE;
     }
     snprintf(who, sizeof who, "oshrun on %s", start->setup.machines.list[start->setup.host].name);
@@ -74,7 +74,7 @@ int agent_hear(struct agent_start *start)
 static void forward(void *arg, size_t pe, int which, const char *data, size_t bytes)
 {
     struct job *job = arg;
-    control_say(&job->control, QUOIT_CONTROL_OUTPUT, (uint32_t)(2 * pe) + (uint32_t)which, data, bytes);
+    control_send(&job->control, QUOIT_CONTROL_OUTPUT, (uint32_t)(2 * pe) + (uint32_t)which, data, bytes);
     job->untaken_bytes += (uint32_t)bytes;
     output_hold(&job->output, job->untaken_bytes >= CONTROL_WINDOW_BYTES);
 }
@@ -106,17 +106,17 @@ static void send_notes(struct job *job)
     report_wait_descs(job);
     for (uint32_t i = 0; i < job->plan->pe_count && job->notes; i++)
         if (job->pes[i].host == job->own_host && job->notes[i].is_alive)
-            control_say(&job->control, QUOIT_CONTROL_NOTES, i, &job->notes[i], sizeof job->notes[i]);
+            control_send(&job->control, QUOIT_CONTROL_NOTES, i, &job->notes[i], sizeof job->notes[i]);
 }
 
 static void send_records(struct job *job)
 {
     const struct host *host = &job->hosts[job->own_host];
     if (host->front)
-        control_say(&job->control, QUOIT_CONTROL_RECORDS, host->index, host->front, host->layout.traces);
+        control_send(&job->control, QUOIT_CONTROL_RECORDS, host->index, host->front, host->layout.traces);
 }
 
-/* Whether oshrun says at the end what links and networks carried. */
+/* Whether oshrun reports at the end what links and networks carried. */
 static bool is_counted(const struct job *job)
 {
     return plan_number(job->plan, QUOIT_OPT_STATS) || plan_text(job->plan, QUOIT_OPT_STATS_JSON)[0] ||
@@ -128,8 +128,8 @@ static void send_profiles(struct job *job)
     struct host *host = &job->hosts[job->own_host];
     const struct quoit_layout *layout = &host->layout;
     for (uint32_t local = 0; host->front && layout->profile_bytes != 0 && local < layout->local_count; local++)
-        control_say(&job->control, QUOIT_CONTROL_PROFILE, layout->first_pe + local,
-                    quoit_memory_profile(layout, host->front, local), layout->profile_bytes);
+        control_send(&job->control, QUOIT_CONTROL_PROFILE, layout->first_pe + local,
+                     quoit_memory_profile(layout, host->front, local), layout->profile_bytes);
 }
 
 /* Of PEs that were asked, what was noted stays true. */
@@ -146,7 +146,7 @@ static void take_note(struct job *job, enum end_question question)
 /* Where the PEs are, then their end. */
 static void take_kill(struct job *job, enum end_question question)
 {
-    end_as_told(job, question);
+    end_as_ordered(job, question);
     send_notes(job);
     send_records(job);
 }
@@ -154,7 +154,7 @@ static void take_kill(struct job *job, enum end_question question)
 static void fail(struct job *job)
 {
     const int32_t status = STATUS_CANNOT_START;
-    control_say(&job->control, QUOIT_CONTROL_FAILED, CONTROL_NO_PE, &status, sizeof status);
+    control_send(&job->control, QUOIT_CONTROL_FAILED, CONTROL_NO_PE, &status, sizeof status);
 }
 
 static void take_make(struct job *job, const struct quoit_control_frame *frame, const void *bytes)
@@ -228,7 +228,7 @@ static void take_own(struct job *job, const struct quoit_control_frame *frame, c
     }
 }
 
-/* Those below hear first, since some frames take a while here. */
+/* Those below receive it first, since some frames take a while here. */
 static void take_frame(struct control *control, const struct quoit_control_frame *frame, const void *bytes)
 {
     struct job *job = control->owner;
@@ -268,7 +268,7 @@ static void lose_oshrun(struct control *control)
     struct job *job = control->owner;
     tree_drop(job);
     job->is_hurried = true; /* nobody reads any more */
-    end_as_told(job, END_ASKS_NOBODY);
+    end_as_ordered(job, END_ASKS_NOBODY);
 }
 
 bool agent_open(struct job *job, const struct agent_start *start)
@@ -291,7 +291,7 @@ void agent_begin(struct job *job)
         fail(job);
 }
 
-/* A PE that has closed its socket leaves its words in its record, and nothing tells of them. */
+/* A PE that has closed its socket leaves its words in its record, and no message reports them. */
 static void read_words(struct job *job)
 {
     for (uint32_t i = 0; i < job->plan->pe_count; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* agent.h - oshrun --agent: does oshrun's work on one machine of --host, as oshrun tells it by its standard input and
+/* agent.h - oshrun --agent: does oshrun's work on one machine of --host, as oshrun orders by its standard input and
  * output. When it loses oshrun it ends everything here. */
 #ifndef OSHRUN_AGENT_H
 #define OSHRUN_AGENT_H
@@ -16,16 +16,16 @@ struct agent_start {
 };
 
 bool agent_is_asked(int argc, char **argv);
-/* Hears oshrun's first words, goes to its folder and takes its environment over. PLAN_GO_ON, or the status to end with:
+/* Receives SETUP, goes to its folder and takes its environment over. PLAN_GO_ON, or the status to end with:
  * reported. */
-int agent_hear(struct agent_start *start);
+int agent_receive(struct agent_start *start);
 /* After the job was opened. False: errno. */
 bool agent_open(struct job *job, const struct agent_start *start);
 /* Starts the PEs of this machine. */
 void agent_begin(struct job *job);
 /* Returns when to call again at the latest. */
 uint64_t agent_step(struct job *job, uint64_t now_ns);
-/* After all processes have ended: says the rest. */
+/* After all processes have ended: sends the rest. */
 void agent_close(struct job *job);
 
 #endif

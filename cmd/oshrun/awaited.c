@@ -139,7 +139,7 @@ void awaited_answer(struct job *job)
     all[0] = job->hosts[host].seen;
     for (uint32_t i = 0; i < count; i++)
         all[1 + i] = job->pes[first + i].seen;
-    control_say(&job->control, QUOIT_CONTROL_LOOKED, CONTROL_NO_PE, all, (1 + (size_t)count) * sizeof *all);
+    control_send(&job->control, QUOIT_CONTROL_LOOKED, CONTROL_NO_PE, all, (1 + (size_t)count) * sizeof *all);
     free(all);
 }
 
@@ -203,7 +203,7 @@ uint64_t awaited_step(struct job *job, uint64_t now_ns)
     if (!quoit_await_is_due(&job->await, key_of(job, step), report_ns, now_ns, &next_ns))
         return next_ns;
     if (job->role == ROLE_HEAD) /* the answers to the last look; the first one knows nothing, and ends nothing */
-        hosts_say_all(job, QUOIT_CONTROL_LOOK, CONTROL_NO_PE, NULL, 0);
+        hosts_send_all(job, QUOIT_CONTROL_LOOK, CONTROL_NO_PE, NULL, 0);
     else
         look_here(job);
     gather(job, step, &awaited);

@@ -80,17 +80,17 @@ bool control_make_key(unsigned char key_out[CONTROL_KEY_BYTES])
 
 static void write_some(struct control *control)
 {
-    struct buffer *said = &control->said;
-    while (buffer_used(said) > 0 && control->out.fd >= 0) {
-        ssize_t n = write(control->out.fd, said->data + said->begin, buffer_used(said));
+    struct buffer *outgoing = &control->outgoing;
+    while (buffer_used(outgoing) > 0 && control->out.fd >= 0) {
+        ssize_t n = write(control->out.fd, outgoing->data + outgoing->begin, buffer_used(outgoing));
         if (n > 0)
-            said->begin += (size_t)n;
+            outgoing->begin += (size_t)n;
         else if (n < 0 && errno == EAGAIN)
             break;
         else if (n < 0 && errno != EINTR)
-            break; /* the reading end says the same, after what the other side said last */
+            break; /* the reading end shows the same, after what the other side sent last */
     }
-    if (control->out.fd >= 0 && buffer_used(said) > 0)
+    if (control->out.fd >= 0 && buffer_used(outgoing) > 0)
         loop_add(control->loop, &control->out);
     else
         loop_pause(control->loop, &control->out);
@@ -124,18 +124,18 @@ static bool takes_version(struct control *control, char *rest)
 /* The other side's line, after what a login printed. True: it was found and is consumed. */
 static bool find_greeting(struct control *control)
 {
-    struct buffer *heard = &control->heard;
+    struct buffer *incoming = &control->incoming;
     size_t length = strlen(control->greeting);
     for (;;) {
-        char *line = heard->data + heard->begin;
-        char *end = memchr(line, '\n', buffer_used(heard));
+        char *line = incoming->data + incoming->begin;
+        char *end = memchr(line, '\n', buffer_used(incoming));
         if (!end) {
-            if (buffer_used(heard) > NOISE_MAX)
+            if (buffer_used(incoming) > NOISE_MAX)
                 lose(control, "it prints something that is not of Quoit");
             return false;
         }
         *end = '\0';
-        heard->begin += (size_t)(end + 1 - line);
+        incoming->begin += (size_t)(end + 1 - line);
         char *found = strstr(line, control->greeting); /* after a prompt, or an escape sequence */
         if (!found)
             continue;
@@ -145,18 +145,18 @@ static bool find_greeting(struct control *control)
 
 static void take_frames(struct control *control)
 {
-    struct buffer *heard = &control->heard;
+    struct buffer *incoming = &control->incoming;
     struct quoit_control_frame frame;
-    while (!control->is_lost && buffer_used(heard) >= sizeof frame) {
-        memcpy(&frame, heard->data + heard->begin, sizeof frame);
+    while (!control->is_lost && buffer_used(incoming) >= sizeof frame) {
+        memcpy(&frame, incoming->data + incoming->begin, sizeof frame);
         if (frame.kind == 0 || frame.kind >= QUOIT_CONTROL_KIND_COUNT || frame.bytes > CONTROL_FRAME_MAX) {
-            lose(control, "it says what no version of Quoit says");
+            lose(control, "it sends what this version does not understand");
             return;
         }
-        if (buffer_used(heard) < sizeof frame + padded(frame.bytes))
+        if (buffer_used(incoming) < sizeof frame + padded(frame.bytes))
             return;
-        const char *bytes = heard->data + heard->begin + sizeof frame;
-        heard->begin += sizeof frame + padded(frame.bytes);
+        const char *bytes = incoming->data + incoming->begin + sizeof frame;
+        incoming->begin += sizeof frame + padded(frame.bytes);
         if (frame.kind == QUOIT_CONTROL_GIVES_UP)
             lose(control, "it gave up: %.*s", (int)frame.bytes, bytes);
         else if (frame.kind != QUOIT_CONTROL_PING)
@@ -165,34 +165,34 @@ static void take_frames(struct control *control)
 }
 
 /* Frames begin at multiples of PARSE_BYTES in the buffer, as long as what is before them does. */
-static void align(struct buffer *heard)
+static void align(struct buffer *incoming)
 {
-    size_t used = buffer_used(heard);
-    if (heard->begin % PARSE_BYTES == 0)
+    size_t used = buffer_used(incoming);
+    if (incoming->begin % PARSE_BYTES == 0)
         return;
-    memmove(heard->data, heard->data + heard->begin, used);
-    heard->begin = 0;
-    heard->end = used;
+    memmove(incoming->data, incoming->data + incoming->begin, used);
+    incoming->begin = 0;
+    incoming->end = used;
 }
 
 static void in_ready(struct watch *watch, uint32_t events)
 {
     (void)events;
     struct control *control = watch->owner;
-    bool has_room = buffer_reserve(&control->heard, READ_BYTES);
+    bool has_room = buffer_reserve(&control->incoming, READ_BYTES);
     quoit_assert(has_room);
-    ssize_t n = read(watch->fd, control->heard.data + control->heard.end, READ_BYTES);
+    ssize_t n = read(watch->fd, control->incoming.data + control->incoming.end, READ_BYTES);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0) {
         lose(control, "%s", n < 0 ? strerror(errno) : "the connection ended");
         return;
     }
-    control->heard.end += (size_t)n;
-    control->heard_ns = loop_now_ns(control->loop);
+    control->incoming.end += (size_t)n;
+    control->received_ns = loop_now_ns(control->loop);
     if (!control->is_greeted) {
         control->is_greeted = find_greeting(control);
-        align(&control->heard);
+        align(&control->incoming);
     }
     if (control->is_greeted && !control->is_lost)
         take_frames(control);
@@ -205,13 +205,13 @@ bool control_open(struct control *control, struct loop *loop, int in_fd, int out
     control->loop = loop;
     control->in = (struct watch){.fd = in_fd, .events = EPOLLIN, .ready = in_ready, .owner = control};
     control->out = (struct watch){.fd = out_fd, .events = EPOLLOUT, .ready = out_ready, .owner = control};
-    control->opened_ns = control->heard_ns = loop_now_ns(loop);
-    control->said_ns = quoit_clock_now_ns();
+    control->opened_ns = control->received_ns = loop_now_ns(loop);
+    control->sent_ns = quoit_clock_now_ns();
     print_greeting(control->greeting, key);
     fcntl(in_fd, F_SETFL, fcntl(in_fd, F_GETFL) | O_NONBLOCK);
     fcntl(out_fd, F_SETFL, fcntl(out_fd, F_GETFL) | O_NONBLOCK);
     print_line(line, control->greeting);
-    append(&control->said, line, strlen(line));
+    append(&control->outgoing, line, strlen(line));
     return loop_add(loop, &control->in) && loop_add(loop, &control->out);
 }
 
@@ -250,9 +250,9 @@ static bool read_line(int fd, char line_out[LINE_BYTES])
     return false;
 }
 
-bool control_hear_first(int in_fd, int out_fd, unsigned char key_out[CONTROL_KEY_BYTES],
-                        struct quoit_control_frame *frame_out, char **bytes_out,
-                        char problem_out[CONTROL_PROBLEM_BYTES])
+bool control_receive_first(int in_fd, int out_fd, unsigned char key_out[CONTROL_KEY_BYTES],
+                           struct quoit_control_frame *frame_out, char **bytes_out,
+                           char problem_out[CONTROL_PROBLEM_BYTES])
 {
     char line[LINE_BYTES];
     struct quoit_version version;
@@ -268,7 +268,7 @@ bool control_hear_first(int in_fd, int out_fd, unsigned char key_out[CONTROL_KEY
         snprintf(problem_out, CONTROL_PROBLEM_BYTES, "oshrun starts its agents itself, on the hosts of --host");
         return false;
     }
-    /* Another version is told by the answer, since oshrun has the user's attention. */
+    /* Another version learns of it by the answer, since oshrun has the user's attention. */
     line[sizeof NAME + 2 * CONTROL_KEY_BYTES + 1 + strcspn(hex + (size_t)(2 * CONTROL_KEY_BYTES) + 1, " ")] = '\0';
     bool is_same = quoit_version_read(hex + (size_t)(2 * CONTROL_KEY_BYTES) + 1, &version) &&
                    quoit_versions_fit(quoit_version(), &version);
@@ -285,11 +285,11 @@ bool control_hear_first(int in_fd, int out_fd, unsigned char key_out[CONTROL_KEY
     if (*bytes_out && read_all(in_fd, *bytes_out, padded(frame_out->bytes)))
         return true;
     snprintf(problem_out, CONTROL_PROBLEM_BYTES, "%s",
-             is_same ? "oshrun has ended, or says what no version of Quoit says" : "");
+             is_same ? "oshrun has ended, or sends what this version does not understand" : "");
     return false;
 }
 
-void control_say(struct control *control, enum quoit_control_kind kind, uint32_t pe, const void *bytes, size_t count)
+void control_send(struct control *control, enum quoit_control_kind kind, uint32_t pe, const void *bytes, size_t count)
 {
     const struct quoit_control_frame frame = {.kind = kind, .pe = pe, .bytes = (uint32_t)count, .host = control->host};
     control_pass(control, &frame, bytes);
@@ -301,10 +301,10 @@ void control_pass(struct control *control, const struct quoit_control_frame *fra
     quoit_assert(frame->bytes <= CONTROL_FRAME_MAX);
     if (control->is_lost)
         return;
-    append(&control->said, frame, sizeof *frame);
-    append(&control->said, bytes, frame->bytes);
-    append(&control->said, zeros, padded(frame->bytes) - frame->bytes);
-    control->said_ns = quoit_clock_now_ns();
+    append(&control->outgoing, frame, sizeof *frame);
+    append(&control->outgoing, bytes, frame->bytes);
+    append(&control->outgoing, zeros, padded(frame->bytes) - frame->bytes);
+    control->sent_ns = quoit_clock_now_ns();
     write_some(control);
 }
 
@@ -313,15 +313,15 @@ static void give_up(struct control *control, uint64_t silent_ns)
 {
     char text[64];
     int bytes = snprintf(text, sizeof text, "nothing had come to it for %.1f s", (double)silent_ns / 1e9);
-    control_say(control, QUOIT_CONTROL_GIVES_UP, CONTROL_NO_PE, text, (size_t)bytes);
-    lose(control, "nothing was heard of it for %.1f s", (double)silent_ns / 1e9);
+    control_send(control, QUOIT_CONTROL_GIVES_UP, CONTROL_NO_PE, text, (size_t)bytes);
+    lose(control, "nothing came from it for %.1f s", (double)silent_ns / 1e9);
 }
 
 /* Whether the other side is lost. */
 static bool look_for_silence(struct control *control, uint64_t now_ns)
 {
-    uint64_t silent_ns = now_ns - control->heard_ns;
-    uint64_t sign_ns = control->alive_ns > control->heard_ns ? control->alive_ns : control->heard_ns;
+    uint64_t silent_ns = now_ns - control->received_ns;
+    uint64_t sign_ns = control->alive_ns > control->received_ns ? control->alive_ns : control->received_ns;
     control->is_silent = silent_ns > quoit_net_notice_ns(control->limit_ns);
     if (now_ns - sign_ns <= control->limit_ns && silent_ns / CONTROL_ALIVE_LIMITS <= control->limit_ns)
         return false;
@@ -334,8 +334,8 @@ uint64_t control_step(struct control *control, uint64_t now_ns)
     if (control->is_lost)
         return UINT64_MAX;
     uint64_t ping_ns = quoit_net_notice_ns(control->limit_ns) / PINGS;
-    if (quoit_clock_now_ns() - control->said_ns >= ping_ns && buffer_used(&control->said) == 0)
-        control_say(control, QUOIT_CONTROL_PING, CONTROL_NO_PE, NULL, 0);
+    if (quoit_clock_now_ns() - control->sent_ns >= ping_ns && buffer_used(&control->outgoing) == 0)
+        control_send(control, QUOIT_CONTROL_PING, CONTROL_NO_PE, NULL, 0);
     uint64_t unanswered_ns = control->is_greeted ? 0 : now_ns - control->opened_ns;
     control->is_late = unanswered_ns > control->start_limit_ns;
     if (unanswered_ns / CONTROL_START_LIMITS > control->start_limit_ns) {
@@ -351,7 +351,7 @@ uint64_t control_step(struct control *control, uint64_t now_ns)
 void control_flush(struct control *control, uint64_t limit_ns)
 {
     uint64_t until_ns = quoit_clock_now_ns() + limit_ns;
-    while (!control->is_lost && buffer_used(&control->said) > 0 && quoit_clock_now_ns() < until_ns) {
+    while (!control->is_lost && buffer_used(&control->outgoing) > 0 && quoit_clock_now_ns() < until_ns) {
         struct pollfd look = {.fd = control->out.fd, .events = POLLOUT};
         if (poll(&look, 1, 50) == 1 && (look.revents & (POLLERR | POLLHUP)))
             return;
@@ -364,7 +364,7 @@ void control_close(struct control *control)
     control->is_lost = true;
     loop_close(control->loop, &control->in);
     loop_close(control->loop, &control->out);
-    free(control->heard.data);
-    free(control->said.data);
-    control->heard = control->said = (struct buffer){0};
+    free(control->incoming.data);
+    free(control->outgoing.data);
+    control->incoming = control->outgoing = (struct buffer){0};
 }

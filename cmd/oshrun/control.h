@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* control.h - the conversation of oshrun with its agent on another host, over two descriptors that a remote shell
+/* control.h - the control channel of oshrun with its agent on another host, over two descriptors that a remote shell
  * joins.
  *
  * Each side first writes a line: "quoit-agent KEY VERSION PATH\n", with its version
@@ -7,16 +7,16 @@
  * agent's standard input, never on a command line; what the remote shell or a login script prints before the agent's
  * line is skipped. After the line come frames (boot/control.h): the struct, then its bytes.
  *
- * An agent may have started further ones (tree.h). It passes frames for them on, and those that they say to oshrun. A
- * frame's host says whose it is; oshrun says what all are to hear once, to QUOIT_CONTROL_TO_ALL. Key, line, SETUP and
+ * An agent may have started further ones (tree.h). It passes frames for them on, and those that they send oshrun. A
+ * frame's host says whose it is; what all are to receive is sent once, to QUOIT_CONTROL_TO_ALL. Key, line, SETUP and
  * PING are of two neighbours in the tree.
  *
- * Promises: control_say never blocks; what is said arrives in order, or the other side is lost. A side from which
+ * Promises: control_send never blocks; what is sent arrives in order, or the other side is lost. A side from which
  * nothing comes for quoit_net_notice_ns() of the limit is silent, and waited for: until neither it nor, by another way,
  * its machine has given a sign for the limit, or it alone for CONTROL_ALIVE_LIMITS of them. Then it is lost; GIVES_UP
- * says so to it. Ends: the agent that loses oshrun ends its PEs; oshrun that loses an agent ends the job.
+ * reports that to it. Ends: the agent that loses oshrun ends its PEs; oshrun that loses an agent ends the job.
  *
- * Trust: what comes is of the other side's version of Quoit, which the first line tells; lengths and numbers are
+ * Trust: what comes is of the other side's version of Quoit, which the first line has; lengths and numbers are
  * checked all the same.
  * Threads: one.
  */
@@ -50,11 +50,11 @@ struct control {
     struct loop *loop;
     struct watch in;
     struct watch out;
-    struct buffer heard;
-    struct buffer said;
+    struct buffer incoming;
+    struct buffer outgoing;
     uint64_t opened_ns;
-    uint64_t heard_ns;
-    uint64_t said_ns;        /* of the monotonic clock: pings are sent while the job is stopped, too */
+    uint64_t received_ns;
+    uint64_t sent_ns;        /* of the monotonic clock: pings are sent while the job is stopped, too */
     uint64_t alive_ns;       /* when the other side's machine last gave a sign by another way, as the owner knows */
     uint64_t limit_ns;       /* of silence */
     uint64_t start_limit_ns; /* until the other side's line */
@@ -68,7 +68,7 @@ struct control {
     void (*on_frame)(struct control *control, const struct quoit_control_frame *frame, const void *bytes);
     void (*on_lost)(struct control *control); /* called once */
     void *owner;
-    uint32_t host; /* of the frames that control_say makes */
+    uint32_t host; /* of the frames that control_send makes */
 };
 
 /* The number that is all the frame holds; 0: it holds something else. */
@@ -81,19 +81,19 @@ bool control_open(struct control *control, struct loop *loop, int in_fd, int out
                   const unsigned char key[CONTROL_KEY_BYTES]);
 /* The agent's side, before it has a loop: reads the line and the first frame from in_fd, blocking. The frame's bytes
  * are malloc'd. False: problem_out, which is "" after another version of oshrun was answered on out_fd. */
-bool control_hear_first(int in_fd, int out_fd, unsigned char key_out[CONTROL_KEY_BYTES],
-                        struct quoit_control_frame *frame_out, char **bytes_out,
-                        char problem_out[CONTROL_PROBLEM_BYTES]);
-/* The agent's side of control_open, after control_hear_first. */
+bool control_receive_first(int in_fd, int out_fd, unsigned char key_out[CONTROL_KEY_BYTES],
+                           struct quoit_control_frame *frame_out, char **bytes_out,
+                           char problem_out[CONTROL_PROBLEM_BYTES]);
+/* The agent's side of control_open, after control_receive_first. */
 bool control_answer(struct control *control, struct loop *loop, int in_fd, int out_fd,
                     const unsigned char key[CONTROL_KEY_BYTES]);
-void control_say(struct control *control, enum quoit_control_kind kind, uint32_t pe, const void *bytes, size_t count);
+void control_send(struct control *control, enum quoit_control_kind kind, uint32_t pe, const void *bytes, size_t count);
 /* The same for a frame as it came, or as the caller has made it. */
 void control_pass(struct control *control, const struct quoit_control_frame *frame, const void *bytes);
 /* Writes what can be written, pings, and looks for silence, which it leaves in is_silent. Returns when to call again at
  * the latest. */
 uint64_t control_step(struct control *control, uint64_t now_ns);
-/* Writes all that was said, for `limit_ns` at most. */
+/* Writes all that was sent, for `limit_ns` at most. */
 void control_flush(struct control *control, uint64_t limit_ns);
 void control_close(struct control *control);
 

@@ -17,14 +17,14 @@
 #include "env/process.h"
 #include "hosts.h"
 
-#define ANSWER_NS          100000000u  /* for PEs that are asked for their position */
-#define DRAIN_NS           200000000u  /* for pipes that another process holds open */
-#define SWEEP_EVERY_NS     10000000u   /* during that time */
-#define OUTPUT_STUCK_NS    1000000000u /* oshrun was told to end, and the reader of the output is stalled */
-#define GRACE_NS_MAX       700000000u  /* limit of end_prolong: everything ends within a second */
-#define INTERRUPT_GRACE_NS 2000000000u /* for PEs that handle SIGTERM */
-#define UNSTOPPED_TOLD_MAX 4           /* proxies and agents that a warning names */
-#define UNSTOPPED_BYTES    (256 + UNSTOPPED_TOLD_MAX * (HOSTS_NAME_BYTES + 16))
+#define ANSWER_NS           100000000u  /* for PEs that are asked for their position */
+#define DRAIN_NS            200000000u  /* for pipes that another process holds open */
+#define SWEEP_EVERY_NS      10000000u   /* during that time */
+#define OUTPUT_STUCK_NS     1000000000u /* oshrun is to end, and the reader of the output is stalled */
+#define GRACE_NS_MAX        700000000u  /* limit of end_prolong: everything ends within a second */
+#define INTERRUPT_GRACE_NS  2000000000u /* for PEs that handle SIGTERM */
+#define UNSTOPPED_NAMED_MAX 4           /* proxies and agents that a warning names */
+#define UNSTOPPED_BYTES     (256 + UNSTOPPED_NAMED_MAX * (HOSTS_NAME_BYTES + 16))
 
 /* A group id is not reused before its leader is reaped. */
 void end_signal(const struct pe *pe, int signal_number)
@@ -36,7 +36,7 @@ void end_signal(const struct pe *pe, int signal_number)
 void end_kill_others(struct job *job)
 {
     const int32_t number = SIGKILL;
-    hosts_say_all(job, QUOIT_CONTROL_SIGNAL, CONTROL_TO_OTHERS, &number, sizeof number);
+    hosts_send_all(job, QUOIT_CONTROL_SIGNAL, CONTROL_TO_OTHERS, &number, sizeof number);
     for (uint32_t i = 0; i < job->plan->pe_count; i++)
         if (!job->pes[i].is_exiting)
             end_signal(&job->pes[i], number);
@@ -45,7 +45,7 @@ void end_kill_others(struct job *job)
 void end_signal_all_but(struct job *job, pid_t spared, int signal_number)
 {
     const int32_t number = signal_number;
-    hosts_say_all(job, QUOIT_CONTROL_SIGNAL, CONTROL_TO_GROUPS, &number, sizeof number);
+    hosts_send_all(job, QUOIT_CONTROL_SIGNAL, CONTROL_TO_GROUPS, &number, sizeof number);
     for (uint32_t i = 0; i < job->plan->pe_count; i++)
         if (job->pes[i].pid != spared)
             end_signal(&job->pes[i], signal_number);
@@ -68,7 +68,7 @@ static void signal_program(const struct pe *pe, int signal_number)
 void end_signal_programs(struct job *job, int signal_number)
 {
     const int32_t number = signal_number;
-    hosts_say_all(job, QUOIT_CONTROL_SIGNAL, CONTROL_TO_PROGRAMS, &number, sizeof number);
+    hosts_send_all(job, QUOIT_CONTROL_SIGNAL, CONTROL_TO_PROGRAMS, &number, sizeof number);
     for (uint32_t i = 0; i < job->plan->pe_count; i++)
         signal_program(&job->pes[i], signal_number);
 }
@@ -158,7 +158,7 @@ static void kill_all(struct job *job, uint64_t now_ns, enum end_question questio
     if (!job->notes)
         end_note(job, question);
     if (job->role == ROLE_HEAD)
-        hosts_say_all(job, QUOIT_CONTROL_KILL, question, NULL, 0);
+        hosts_send_all(job, QUOIT_CONTROL_KILL, question, NULL, 0);
     else
         end_signal_all(job, SIGKILL);
     hosts_kill(job);
@@ -189,7 +189,7 @@ static enum end_question question_of(enum end_reason reason)
 
 void end_begin(struct job *job, enum end_reason reason, int status, uint32_t culprit, uint64_t grace_ns)
 {
-    if (job->end.phase != ENDING_NOT || job->role == ROLE_AGENT) /* an agent does not decide: end_as_told */
+    if (job->end.phase != ENDING_NOT || job->role == ROLE_AGENT) /* an agent does not decide: end_as_ordered */
         return;
     uint64_t now_ns = loop_now_ns(&job->loop);
     end_forget(job); /* what was noted for a report */
@@ -203,12 +203,12 @@ void end_begin(struct job *job, enum end_reason reason, int status, uint32_t cul
         kill_all(job, now_ns, question_of(reason));
 }
 
-void end_as_told(struct job *job, enum end_question question)
+void end_as_ordered(struct job *job, enum end_question question)
 {
     uint64_t now_ns = loop_now_ns(&job->loop);
     if (job->end.phase == ENDING_KILLED && job->notes)
         return;
-    job->end = (struct end){.reason = END_TOLD, .begin_ns = now_ns};
+    job->end = (struct end){.reason = END_ORDERED, .begin_ns = now_ns};
     kill_all(job, now_ns, question);
 }
 
@@ -233,15 +233,15 @@ bool end_gives_up_output(struct job *job, uint64_t now_ns)
     bool is_late = job->timeout_at_ns && now_ns >= job->timeout_at_ns;
     if (is_late && job->end.reason == END_NORMAL && job->alive_count == 0)
         end_be(job, END_TIMEOUT, STATUS_TIMEOUT);
-    bool is_told_to_end = is_late || job->end.reason == END_INTERRUPTED;
-    return job->is_hurried || (is_told_to_end && output_stuck_ns(&job->output, now_ns) > OUTPUT_STUCK_NS);
+    bool has_to_end = is_late || job->end.reason == END_INTERRUPTED;
+    return job->is_hurried || (has_to_end && output_stuck_ns(&job->output, now_ns) > OUTPUT_STUCK_NS);
 }
 
 void end_lose_guard(struct job *job)
 {
     job->is_hurried = true;
     if (job->role == ROLE_AGENT)
-        end_as_told(job, END_ASKS_NOBODY);
+        end_as_ordered(job, END_ASKS_NOBODY);
     else
         end_begin(job, END_GUARD_GONE, 128 + SIGKILL, 0, 0);
 }
@@ -256,7 +256,7 @@ void end_interrupt(struct job *job, int signal_number)
         return;
     }
     end_begin(job, END_INTERRUPTED, 128 + signal_number, 0, INTERRUPT_GRACE_NS);
-    hosts_say_all(job, QUOIT_CONTROL_NOTE, END_ASKS_ENDING, NULL, 0);
+    hosts_send_all(job, QUOIT_CONTROL_NOTE, END_ASKS_ENDING, NULL, 0);
     end_note(job, END_ASKS_ENDING);
     end_signal_all(job, SIGCONT);
     end_signal_all(job, SIGTERM);
@@ -269,32 +269,32 @@ bool end_is_over(const struct job *job)
     return job->output.open_count == 0 || job->end.is_drained;
 }
 
-/* Proxies that were told to stop, and agents whose proxy has stopped, but which run on. The PEs have ended, so the
+/* Proxies that were asked to stop, and agents whose proxy has stopped, but which run on. The PEs have ended, so the
  * job's status is theirs. */
-static void tell_unstopped(struct job *job, uint64_t now_ns)
+static void report_unstopped(struct job *job, uint64_t now_ns)
 {
     char text[UNSTOPPED_BYTES], name[HOSTS_NAME_BYTES];
     size_t used = (size_t)snprintf(text, sizeof text, "oshrun: warning: ");
     uint32_t count = 0;
     if (job->role == ROLE_AGENT)
-        return; /* the head tells */
+        return; /* the head reports */
     for (uint32_t i = 0; i < job->plan->host_count; i++) {
         const struct host *host = &job->hosts[i];
         if (hosts_is_gone(host))
             continue;
-        if (count < UNSTOPPED_TOLD_MAX)
+        if (count < UNSTOPPED_NAMED_MAX)
             used += (size_t)snprintf(text + used, sizeof text - used, "%sthe %s%s", count ? ", " : "",
                                      host->has_proxy ? "proxy of " : "agent on ", hosts_name(job, i, name));
         count++;
     }
     if (count == 0)
         return;
-    if (count > UNSTOPPED_TOLD_MAX)
-        used += (size_t)snprintf(text + used, sizeof text - used, " and %u more", count - UNSTOPPED_TOLD_MAX);
+    if (count > UNSTOPPED_NAMED_MAX)
+        used += (size_t)snprintf(text + used, sizeof text - used, " and %u more", count - UNSTOPPED_NAMED_MAX);
     used += (size_t)snprintf(text + used, sizeof text - used,
                              " did not end within %u s after the PEs, and %s killed [Q0229]\n",
                              (unsigned)((now_ns - job->stop_begin_ns) / 1000000000u), count == 1 ? "was" : "were");
-    output_say(&job->output, text, used);
+    output_print(&job->output, text, used);
 }
 
 /* After the kill: remaining bytes in the pipes are still forwarded, until they are quiet. A process that held them open
@@ -327,7 +327,7 @@ uint64_t end_step(struct job *job, uint64_t now_ns)
         if (!job->proxies_stop_ns)
             hosts_stop(job);
         if (!hosts_are_gone(job) && now_ns >= job->proxies_stop_ns) {
-            tell_unstopped(job, now_ns);
+            report_unstopped(job, now_ns);
             kill_all(job, now_ns, END_ASKS_NOBODY);
         } else if (hosts_are_gone(job) && job->output.open_count) {
             /* A process started by a PE holds its output open. */

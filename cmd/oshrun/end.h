@@ -7,7 +7,7 @@
 
 void end_begin(struct job *job, enum end_reason reason, int status, uint32_t culprit, uint64_t grace_ns);
 /* Of an agent, to which end_begin does nothing: oshrun has decided, or has gone. */
-void end_as_told(struct job *job, enum end_question question);
+void end_as_ordered(struct job *job, enum end_question question);
 /* Another PE reports the same: the grace period restarts, as long as everything ends within a second. */
 void end_prolong(struct job *job, uint64_t grace_ns);
 /* Kills the PEs that are not in shmem_global_exit. */

@@ -67,7 +67,7 @@ static void take_of_pe(struct pe *pe, const struct quoit_control_frame *frame, c
         frame->bytes <= sizeof passed) {
         memcpy(&passed, bytes, frame->bytes);
         passed.executable[sizeof passed.executable - 1] = '\0';
-        service_hear(pe, &passed);
+        service_receive(pe, &passed);
     } else if (frame->kind == QUOIT_CONTROL_ENDED && frame->bytes == sizeof ended) {
         memcpy(&ended, bytes, sizeof ended);
         reap_pe(pe, &ended);
@@ -76,7 +76,7 @@ static void take_of_pe(struct pe *pe, const struct quoit_control_frame *frame, c
     }
 }
 
-/* Its processes are gone, or end by themselves: an agent that hears nothing from above ends them. */
+/* Its processes are gone, or end by themselves: an agent that receives nothing from above ends them. */
 static void lose_one(struct host *host)
 {
     struct job *job = host->job;
@@ -181,7 +181,7 @@ static void take_frame(struct control *control, const struct quoit_control_frame
         break;
     case QUOIT_CONTROL_SILENT:
         host->is_agent_silent = number > 0;
-        host->agent_heard_ns = loop_now_ns(&job->loop) - (uint64_t)number * 1000000u;
+        host->agent_received_ns = loop_now_ns(&job->loop) - (uint64_t)number * 1000000u;
         break;
     case QUOIT_CONTROL_PROXY_STOPPED:
         silence_take(host);
@@ -235,7 +235,7 @@ static void pay(struct job *job, struct host *host)
 {
     if (host->pending_bytes == 0 || !output_has_room(&job->output))
         return;
-    hosts_say(job, host->index, QUOIT_CONTROL_TAKEN, CONTROL_NO_PE, &host->pending_bytes, sizeof host->pending_bytes);
+    hosts_send(job, host->index, QUOIT_CONTROL_TAKEN, CONTROL_NO_PE, &host->pending_bytes, sizeof host->pending_bytes);
     host->pending_bytes = 0;
 }
 

@@ -97,17 +97,17 @@ void hosts_pass(struct job *job, const struct quoit_control_frame *frame, const 
     }
 }
 
-void hosts_say(struct job *job, uint32_t host, enum quoit_control_kind kind, uint32_t pe, const void *bytes,
-               size_t count)
+void hosts_send(struct job *job, uint32_t host, enum quoit_control_kind kind, uint32_t pe, const void *bytes,
+                size_t count)
 {
     const struct quoit_control_frame frame = {.kind = kind, .pe = pe, .bytes = (uint32_t)count, .host = host};
     hosts_pass(job, &frame, bytes);
 }
 
-void hosts_say_all(struct job *job, enum quoit_control_kind kind, uint32_t pe, const void *bytes, size_t count)
+void hosts_send_all(struct job *job, enum quoit_control_kind kind, uint32_t pe, const void *bytes, size_t count)
 {
     if (job->role == ROLE_HEAD)
-        hosts_say(job, QUOIT_CONTROL_TO_ALL, kind, pe, bytes, count);
+        hosts_send(job, QUOIT_CONTROL_TO_ALL, kind, pe, bytes, count);
 }
 
 uint32_t hosts_neighbour(const struct job *job, uint32_t host, enum quoit_side side)
@@ -178,7 +178,7 @@ static bool is_refused(const struct job *job, const struct host *host)
     return true;
 }
 
-static void say_no_memory(const struct host *host, int error)
+static void report_no_memory(const struct host *host, int error)
 {
     if (error == EPERM || error == ENOSYS)
         quoit_say(
@@ -238,7 +238,7 @@ static bool open_host(struct job *job, struct host *host)
     if (front != MAP_FAILED && host->link_fd < 0 && quoit_layout_has_links(&host->layout))
         status = quoit_port_driver_link(job->driver, &host->link_fd);
     if (front == MAP_FAILED || status != QUOIT_OK) {
-        say_no_memory(host, errno);
+        report_no_memory(host, errno);
         return false;
     }
     host->front = front;
@@ -266,7 +266,7 @@ void hosts_kill_proxy(struct job *job, uint32_t host)
 {
     const int32_t number = SIGKILL;
     if (job->role == ROLE_HEAD)
-        hosts_say(job, host, QUOIT_CONTROL_SIGNAL, CONTROL_TO_PROXY, &number, sizeof number);
+        hosts_send(job, host, QUOIT_CONTROL_SIGNAL, CONTROL_TO_PROXY, &number, sizeof number);
     else if (job->hosts[host].proxy_pid)
         kill(job->hosts[host].proxy_pid, SIGKILL);
 }
@@ -278,12 +278,12 @@ void hosts_dismiss_proxy(struct job *job, uint32_t host_index)
     struct quoit_proxy_message dismissed = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_DISMISSED};
     struct quoit_process process;
     if (job->role == ROLE_HEAD)
-        hosts_say(job, host_index, QUOIT_CONTROL_SIGNAL, CONTROL_TO_LOST_PROXY, &number, sizeof number);
+        hosts_send(job, host_index, QUOIT_CONTROL_SIGNAL, CONTROL_TO_LOST_PROXY, &number, sizeof number);
     if (!host->proxy_pid || !quoit_process_look(host->proxy_pid, &process) || process.is_exiting)
         return;
     kill(host->proxy_pid, SIGKILL);
     if (job->role == ROLE_AGENT)
-        control_say(&job->control, QUOIT_CONTROL_PROXY, host_index, &dismissed, sizeof dismissed);
+        control_send(&job->control, QUOIT_CONTROL_PROXY, host_index, &dismissed, sizeof dismissed);
     hosts_take_message(host, &dismissed);
 }
 
@@ -315,8 +315,8 @@ void hosts_send_contacts(struct job *job)
     for (uint32_t i = 0; i < job->plan->host_count; i++)
         send_to_proxy(&job->hosts[i], &message, NULL, 0);
     if (job->role == ROLE_HEAD)
-        hosts_say_all(job, QUOIT_CONTROL_CONTACTS, 0, network_board(job)->contacts,
-                      (size_t)job->plan->host_count * QUOIT_NETWORK_CONTACT_BYTES);
+        hosts_send_all(job, QUOIT_CONTROL_CONTACTS, 0, network_board(job)->contacts,
+                       (size_t)job->plan->host_count * QUOIT_NETWORK_CONTACT_BYTES);
 }
 
 static void take_contact(struct host *host, const struct quoit_proxy_message *message)
@@ -376,7 +376,7 @@ static void lose_proxy(struct host *host)
     if (!host->proxy_pid || !quoit_process_look(host->proxy_pid, &process) || process.is_exiting)
         return;
     if (job->role == ROLE_AGENT)
-        control_say(&job->control, QUOIT_CONTROL_PROXY, host->index, &closed, sizeof closed);
+        control_send(&job->control, QUOIT_CONTROL_PROXY, host->index, &closed, sizeof closed);
     hosts_take_message(host, &closed);
     kill(host->proxy_pid, SIGKILL);
 }
@@ -395,7 +395,7 @@ static void proxy_ready(struct watch *watch, uint32_t events)
     } else if (job->role == ROLE_AGENT) {
         note_silence(host, &message);
         if (message.kind != QUOIT_PROXY_SILENCE) /* which silence.h reports */
-            control_say(&job->control, QUOIT_CONTROL_PROXY, host->index, &message, sizeof message);
+            control_send(&job->control, QUOIT_CONTROL_PROXY, host->index, &message, sizeof message);
     } else {
         hosts_take_message(host, &message);
     }
@@ -560,12 +560,12 @@ static bool start_elsewhere(struct job *job)
         host->front = mmap(NULL, host->layout.channels, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (host->front == MAP_FAILED) {
             host->front = NULL;
-            say_no_memory(host, errno);
+            report_no_memory(host, errno);
             return false;
         }
         host->has_begun = true;
     }
-    hosts_say_all(job, QUOIT_CONTROL_MAKE, 0, &make, sizeof make);
+    hosts_send_all(job, QUOIT_CONTROL_MAKE, 0, &make, sizeof make);
     return true;
 }
 
@@ -660,7 +660,7 @@ void hosts_stop(struct job *job)
             kill(job->hosts[i].proxy_pid, SIGKILL); /* there was nothing to serve */
         else if (job->hosts[i].proxy_pid)
             quoit_proxy_stop(&job->hosts[i].layout, job->hosts[i].front);
-    hosts_say_all(job, QUOIT_CONTROL_STOP, 0, NULL, 0);
+    hosts_send_all(job, QUOIT_CONTROL_STOP, 0, NULL, 0);
     /* An agent leaves it to oshrun, which notifies the user: were it not later, its own kill would look like a proxy's
      * death. */
     job->stop_begin_ns = loop_now_ns(&job->loop);

@@ -40,7 +40,7 @@ const char *hosts_name(const struct job *job, uint32_t host, char text[HOSTS_NAM
 
 /* Several machines. */
 
-/* What the head tells an agent to make. */
+/* What the head has an agent make. */
 struct hosts_make {
     struct quoit_job_config config;
     uint64_t tag; /* of the network */
@@ -58,13 +58,13 @@ void hosts_find_ways(struct job *job);
 bool hosts_is_next(const struct host *host);
 /* Whether an agent that this process has started, or one below that, is still there. */
 bool hosts_have_agents(const struct job *job);
-/* Of an agent: what the head says to those below. */
+/* Of an agent: what the head sends those below. */
 void hosts_pass(struct job *job, const struct quoit_control_frame *frame, const void *bytes);
 /* Of the head: to the agent of a host. */
-void hosts_say(struct job *job, uint32_t host, enum quoit_control_kind kind, uint32_t pe, const void *bytes,
-               size_t count);
+void hosts_send(struct job *job, uint32_t host, enum quoit_control_kind kind, uint32_t pe, const void *bytes,
+                size_t count);
 /* Of the head: the same to all agents. */
-void hosts_say_all(struct job *job, enum quoit_control_kind kind, uint32_t pe, const void *bytes, size_t count);
+void hosts_send_all(struct job *job, enum quoit_control_kind kind, uint32_t pe, const void *bytes, size_t count);
 /* What the symmetric heap of a PE is limited to by the memory of this machine. */
 uint64_t hosts_default_heap(const struct job *job, uint64_t data_bytes);
 /* Takes what the proxy of a host has written and nobody has read. */

@@ -10,19 +10,19 @@
 #include "env/clock.h"
 #include "hosts.h"
 
-#define TOLD_FIRST    100        /* changes of links */
-#define TOLD_EVERY_NS 100000000u /* beyond these */
-#define LATE_NS       10000000u  /* changes that are later than this are skipped */
+#define PRINTED_FIRST    100        /* changes of links */
+#define PRINTED_EVERY_NS 100000000u /* beyond these */
+#define LATE_NS          10000000u  /* changes that are later than this are skipped */
 
 /* Prints through the sink of standard error, whose reader may stall. The first changes are all printed, then a few per
  * second. */
-static void say(struct job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void say(struct job *job, const char *format, ...)
+static void report(struct job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void report(struct job *job, const char *format, ...)
 {
     char text[256];
     struct fault_log *log = &job->fault_log;
     uint64_t now_ns = quoit_clock_now_ns();
-    if (log->printed_count >= TOLD_FIRST && now_ns - log->printed_ns < TOLD_EVERY_NS) {
+    if (log->printed_count >= PRINTED_FIRST && now_ns - log->printed_ns < PRINTED_EVERY_NS) {
         log->suppressed_count++;
         return;
     }
@@ -32,10 +32,10 @@ static void say(struct job *job, const char *format, ...)
     used += vsnprintf(text + used, sizeof text - (size_t)used, format, args);
     va_end(args);
     if (log->suppressed_count)
-        used += snprintf(text + used, sizeof text - (size_t)used, ", after %llu changes that are not told",
+        used += snprintf(text + used, sizeof text - (size_t)used, ", after %llu changes that are not printed",
                          (unsigned long long)log->suppressed_count);
     used += snprintf(text + used, sizeof text - (size_t)used, "\n");
-    output_say(&job->output, text, (size_t)used);
+    output_print(&job->output, text, (size_t)used);
     log->suppressed_count = 0;
     log->printed_count++;
     log->printed_ns = now_ns;
@@ -52,7 +52,7 @@ static struct quoit_port *port_of(struct job *job, uint32_t link)
         .driver = job->driver, .memory = {host->front, host->layout.channels}, .endpoint = &end};
     if (hosts_describe(job, link, QUOIT_RIGHT, &end) != QUOIT_OK ||
         quoit_port_open(&config, &host->fault_port) != QUOIT_OK)
-        say(job, "--fault: cannot reach link %u-%u", link, hosts_neighbour(job, link, QUOIT_RIGHT));
+        report(job, "--fault: cannot reach link %u-%u", link, hosts_neighbour(job, link, QUOIT_RIGHT));
     return host->fault_port;
 }
 
@@ -62,10 +62,10 @@ static void set_link(struct job *job, uint32_t link, bool is_up)
     if (!port)
         return;
     if ((is_up ? quoit_port_mend(port) : quoit_port_cut(port)) != QUOIT_OK)
-        say(job, "--fault: the driver %s cannot cut a link", job->driver->name);
+        report(job, "--fault: the driver %s cannot cut a link", job->driver->name);
     else
-        say(job, "link %u-%u %s (--fault)", link, hosts_neighbour(job, link, QUOIT_RIGHT),
-            is_up ? "is up again" : "goes down");
+        report(job, "link %u-%u %s (--fault)", link, hosts_neighbour(job, link, QUOIT_RIGHT),
+               is_up ? "is up again" : "goes down");
 }
 
 /* One change; sets when the next one is due. */
@@ -76,7 +76,7 @@ static void change(struct job *job, struct fault_run *run)
     run->next_ns = UINT64_MAX;
     switch (fault->kind) {
     case FAULT_HOST:
-        say(job, "host%u dies (--fault)", fault->first);
+        report(job, "host%u dies (--fault)", fault->first);
         hosts_kill_proxy(job, fault->first);
         return;
     case FAULT_LINK:

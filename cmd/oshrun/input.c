@@ -44,7 +44,7 @@ static void user_ready(struct watch *watch, uint32_t events)
         n = 0;
     }
     input->untaken_bytes += (uint32_t)n;
-    hosts_say(job, job->pes[job->terminal.pe].host, QUOIT_CONTROL_INPUT, job->terminal.pe, bytes, (size_t)n);
+    hosts_send(job, job->pes[job->terminal.pe].host, QUOIT_CONTROL_INPUT, job->terminal.pe, bytes, (size_t)n);
 }
 
 bool input_open(struct job *job)
@@ -100,7 +100,7 @@ static void pour(struct job *job)
         }
     }
     if (poured)
-        control_say(&job->control, QUOIT_CONTROL_TAKEN, job->terminal.pe, &poured, sizeof poured);
+        control_send(&job->control, QUOIT_CONTROL_TAKEN, job->terminal.pe, &poured, sizeof poured);
     if (input->watch.fd >= 0 && input->begin < input->end)
         loop_add(&job->loop, &input->watch);
     else if (input->watch.fd >= 0 && input->is_ended)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* input.h - standard input of oshrun, for the PE on another machine that has it.
  *
- * The head reads it and says INPUT to the agent, which writes it into a pipe that is the standard input of the PE and
- * says TAKEN for what the PE has read. So at most CONTROL_WINDOW_BYTES are under way. On a terminal, oshrun reads only
+ * The head reads it and sends INPUT to the agent, which writes it into a pipe that is the standard input of the PE and
+ * sends TAKEN for what the PE has read. So at most CONTROL_WINDOW_BYTES are under way. On a terminal, oshrun reads only
  * while it is in the foreground when it starts.
  */
 #ifndef OSHRUN_INPUT_H

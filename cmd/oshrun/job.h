@@ -19,13 +19,13 @@
  *   inject awaited report stuck meetings trace stats   faults, reports and observation
  *   tree      the agents that this process starts
  *   top       what quoit top shows of several machines
- *   head      what they say
+ *   head      what they send
  *   agent     one of them
  *   proxy serve    the process of a proxy, which has no job
  *   main
  *
  * With --host the same program runs in two roles. The HEAD, which the user started, decides everything and holds no
- * process of the job; each PE and proxy belongs to the AGENT of its host, which does what the head says (control.h).
+ * process of the job; each PE and proxy belongs to the AGENT of its host, which does what the head orders (control.h).
  */
 #ifndef OSHRUN_JOB_H
 #define OSHRUN_JOB_H
@@ -118,17 +118,17 @@ struct host {
     enum proxy_stage stage;
     bool is_cut_off;
     uint32_t missed_by;            /* whose proxy has lost this one's; HOST_NONE */
-    bool is_silent;                /* which it did not hear any more; else the connection broke */
+    bool is_silent;                /* from which nothing came any more; else the connection broke */
     bool is_dismissed;             /* its proxy, which lived still, was ended for that */
     struct quoit_port *fault_port; /* of the link to its right neighbour, for --fault; NULL before */
     /* Where it is below this process in the tree of agents: */
-    uint32_t via;             /* the host, next below, whose agent leads to it; HOST_NOT_BELOW: it is not below */
-    struct control control;   /* of a host next below: with its agent */
-    pid_t rsh_pid;            /* and the remote shell; 0: ended */
-    bool is_gone;             /* its agent has ended or was lost */
-    bool is_agent_silent;     /* of the head, and of an agent as it has reported */
-    uint8_t reported_silence; /* of an agent: what its proxy finds of this host, as it has reported */
-    uint64_t agent_heard_ns;  /* when, while it is silent */
+    uint32_t via;               /* the host, next below, whose agent leads to it; HOST_NOT_BELOW: it is not below */
+    struct control control;     /* of a host next below: with its agent */
+    pid_t rsh_pid;              /* and the remote shell; 0: ended */
+    bool is_gone;               /* its agent has ended or was lost */
+    bool is_agent_silent;       /* of the head, and of an agent as it has reported */
+    uint8_t reported_silence;   /* of an agent: what its proxy finds of this host, as it has reported */
+    uint64_t agent_received_ns; /* when, while it is silent */
     /* Of the head: */
     bool has_answered;
     char problem[CONTROL_PROBLEM_BYTES]; /* why it is gone; */
@@ -157,7 +157,7 @@ enum end_reason {
     END_GUARD_GONE,
     END_OUTPUT_GONE,
     END_HOST_LOST, /* its agent has ended or is silent */
-    END_TOLD,      /* of an agent: by oshrun */
+    END_ORDERED,   /* of an agent: by oshrun */
 };
 
 enum end_phase {
@@ -170,11 +170,11 @@ struct end {
     enum end_phase phase;
     enum end_reason reason;
     int status;
-    uint32_t culprit;     /* PE; host for END_PROXY_DIED and END_HOST_LOST, errno for END_OUTPUT_GONE */
-    uint64_t begin_ns;    /* the decision */
-    uint64_t deadline_ns; /* of the phase */
-    bool is_drained;      /* remaining pipes deliver nothing more */
-    uint64_t told_by_ns;  /* for the report: after it, positions are printed as addresses */
+    uint32_t culprit;      /* PE; host for END_PROXY_DIED and END_HOST_LOST, errno for END_OUTPUT_GONE */
+    uint64_t begin_ns;     /* the decision */
+    uint64_t deadline_ns;  /* of the phase */
+    bool is_drained;       /* remaining pipes deliver nothing more */
+    uint64_t places_by_ns; /* for the report: after it, positions are printed as addresses */
 };
 
 /* Who is asked for its position before the job is ended: each may take a while to answer. */
@@ -203,7 +203,7 @@ struct job {
     struct top *top;                  /* of the head; NULL before the layout, and once the job is to end */
     uint64_t tag;                     /* of a job over several machines: chance, the same on all; 0 before the layout */
     uint64_t heap_most_bytes;         /* of a default, in any PE that has sent HELLO */
-    uint64_t heap_default_bytes;      /* of the head: the least that any machine offers; 0: none has said */
+    uint64_t heap_default_bytes;      /* of the head: the least that any machine offers; 0: none has reported it */
     struct input *input;              /* NULL: PE 0 has its standard input from oshrun itself */
     char **environment;
     int argument_count; /* the command line as it was given */
@@ -247,7 +247,7 @@ struct job {
     uint32_t ready_count;
     uint32_t leaving_count;
     const struct pe *finalized; /* the first PE through shmem_finalize; NULL: none since GO */
-    uint64_t finalized_ns;      /* when it said so */
+    uint64_t finalized_ns;      /* when it sent that */
     uint32_t quiet_exit_count;  /* ended successfully without shmem_init */
     bool has_layout;
     uint32_t through_count; /* ended after shmem_finalize */

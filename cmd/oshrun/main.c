@@ -52,7 +52,7 @@ static void take_signal_of_agent(struct job *job, int signal_number)
     if (signal_number == SIGCHLD)
         reap_children(job);
     else if (signal_number == SIGTERM || signal_number == SIGHUP)
-        end_as_told(job, END_ASKS_NOBODY);
+        end_as_ordered(job, END_ASKS_NOBODY);
     else if (signal_number == GUARD_GONE_SIGNAL)
         end_lose_guard(job);
 }
@@ -147,7 +147,7 @@ static bool is_option(const struct plan *plan, enum quoit_option_id id, const ch
     return strcmp(plan_text(plan, id), text) == 0;
 }
 
-/* Of hosts that a network alone joins: as oshrun tells its agents, or as a file has it. */
+/* Of hosts that a network alone joins: as oshrun gives its agents, or as a file has it. */
 static uint64_t find_schedules(const struct plan *plan)
 {
     struct quoit_schedules_key key;
@@ -309,7 +309,7 @@ static void run(struct job *job)
     }
 }
 
-/* Until the readers have everything, or oshrun was told not to wait for them. */
+/* Until the readers have everything, or oshrun was asked not to wait for them. */
 static void flush_output(struct job *job)
 {
     for (;;) {
@@ -331,7 +331,7 @@ static bool keep_arguments(struct job *job, int argc, char **argv)
     return job->arguments != NULL;
 }
 
-static void say_cannot_start(int error)
+static void report_cannot_start(int error)
 {
     quoit_say("cannot start: %s%s [Q0213]", strerror(error),
               error == EAGAIN ? " (ulimit -u, or a control group's pids)" : "");
@@ -345,7 +345,7 @@ static int serve_oshrun(struct job *job, struct plan *plan, const struct agent_s
     job->own_host = start->setup.host;
     if (!guard_start(argc, argv, start->in_fd, start->out_fd, &job->guard) || !open_job(job, plan, environ) ||
         !agent_open(job, start)) {
-        say_cannot_start(errno);
+        report_cannot_start(errno);
         return STATUS_CANNOT_START;
     }
     run(job);
@@ -379,7 +379,7 @@ static void leave_tools(char **argv)
 /* Receives what oshrun asks of this agent. PLAN_GO_ON, or the status to end with. */
 static int become_agent(struct plan *plan, struct agent_start *agent)
 {
-    int status = agent_hear(agent);
+    int status = agent_receive(agent);
     if (status != PLAN_GO_ON)
         return status;
     plan->is_agent = true;
@@ -435,7 +435,7 @@ int main(int argc, char **argv)
         return serve_oshrun(&job, &plan, &agent, own_argc, own_argv);
     job.role = plan.machines.count ? ROLE_HEAD : ROLE_ALONE;
     if (!guard_start(argc, argv, -1, -1, &job.guard) || !open_job(&job, &plan, environ)) {
-        say_cannot_start(errno);
+        report_cannot_start(errno);
         return STATUS_CANNOT_START;
     }
     if (!clock_open(&job) || !trace_open(&job) || !profile_open(&job))

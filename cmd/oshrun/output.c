@@ -348,7 +348,7 @@ uint64_t output_stuck_ns(const struct output *output, uint64_t now_ns)
     return 0;
 }
 
-void output_say(struct output *output, const char *text, size_t bytes)
+void output_print(struct output *output, const char *text, size_t bytes)
 {
     struct sink *sink = sink_for(output, 1);
     if (sink->open_line && bytes)
@@ -361,7 +361,7 @@ void output_report(struct output *output, struct quoit_report *report)
 {
     quoit_report_close(report);
     if (report->text)
-        output_say(output, report->text, report->bytes);
+        output_print(output, report->text, report->bytes);
     free(report->text);
     report->text = NULL;
 }

@@ -82,7 +82,7 @@ uint64_t output_last_active_ns(const struct output *output, uint64_t now_ns);
 /* How long no sink has accepted its pending bytes; 0: nothing is pending. */
 uint64_t output_stuck_ns(const struct output *output, uint64_t now_ns);
 /* Text from oshrun itself for standard error, after what is pending there. */
-void output_say(struct output *output, const char *text, size_t bytes);
+void output_print(struct output *output, const char *text, size_t bytes);
 /* The same of a report, which it ends. */
 void output_report(struct output *output, struct quoit_report *report);
 /* Moves everything read to the sinks and closes the streams that are still open. */

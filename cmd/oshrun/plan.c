@@ -560,7 +560,7 @@ static int read_debugger(struct plan *plan)
     return status;
 }
 
-static void tell_unknown(void *arg, const char *text)
+static void report_unknown(void *arg, const char *text)
 {
     (void)arg;
     quoit_say("%s", text);
@@ -726,7 +726,7 @@ static int take_variables(struct plan *plan, char **environment)
         if (plan->options.values[id].source != QUOIT_FROM_COMMAND_LINE)
             plan->options.values[id] = options.values[id];
     if (status == PLAN_GO_ON && !plan_is_question(plan) && !plan->is_agent)
-        quoit_options_unknown(merged, tell_unknown, NULL);
+        quoit_options_unknown(merged, report_unknown, NULL);
     free(merged); /* the entries stay */
     return status;
 }

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "profile_meetings.h"
 
-static void say_unwritten(const struct job *job)
+static void report_unwritten(const struct job *job)
 {
     quoit_say("cannot write %s: %s [Q0213]", plan_text(job->plan, QUOIT_OPT_PROFILE), strerror(errno));
 }
@@ -20,7 +20,7 @@ bool profile_open(struct job *job)
         return true;
     job->profile_out = fopen(path, "we");
     if (!job->profile_out)
-        say_unwritten(job);
+        report_unwritten(job);
     return job->profile_out != NULL;
 }
 
@@ -65,7 +65,7 @@ static void print(struct job *job, const struct profile_table *table)
         return;
     profile_print(table, out);
     fclose(out);
-    output_say(&job->output, text, bytes);
+    output_print(&job->output, text, bytes);
     free(text);
 }
 
@@ -87,7 +87,7 @@ bool profile_finish(struct job *job)
     profile_free(&table);
     bool is_written = fclose(job->profile_out) == 0 && is_made;
     if (!is_written)
-        say_unwritten(job);
+        report_unwritten(job);
     job->profile_out = NULL;
     return is_written;
 }

@@ -89,7 +89,7 @@ static void ask_places(struct entry *entries, size_t count, uint64_t deadline_ns
 }
 
 /* What is known without a question: a line that the program gave, or nothing. */
-static void tell_place(struct entry *entry, struct quoit_place *place)
+static void set_place(struct entry *entry, struct quoit_place *place)
 {
     const char *slash = strrchr(entry->object, '/'), *file = slash ? slash + 1 : entry->object;
     entry->place = place;
@@ -119,7 +119,7 @@ static void find_places(struct entry *entries, size_t count, struct quoit_place 
         if (is_asked_for(&entries[i]))
             ask_places(&entries[i], end - i, deadline_ns, &places[i]);
         for (size_t j = i; j < end && !is_asked_for(&entries[i]); j++)
-            tell_place(&entries[j], &places[j]);
+            set_place(&entries[j], &places[j]);
     }
 }
 

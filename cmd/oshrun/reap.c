@@ -50,7 +50,7 @@ static void pe_ended(struct job *job, struct pe *pe, int wait_status)
     service_drain(pe); /* its last messages come before its end */
     if (job->role == ROLE_AGENT) {
         const struct reap_ended ended = {.wait_status = wait_status, .exec_error = job->exec_errors[pe->index]};
-        control_say(&job->control, QUOIT_CONTROL_ENDED, pe->index, &ended, sizeof ended);
+        control_send(&job->control, QUOIT_CONTROL_ENDED, pe->index, &ended, sizeof ended);
     } else {
         judge_pe(job, pe);
     }
@@ -68,7 +68,7 @@ static void proxy_ended(struct job *job, struct host *host, int wait_status)
     host->proxy_wait_status = wait_status;
     hosts_drain_proxy(host); /* its last words come before its end */
     if (job->role == ROLE_AGENT)
-        control_say(&job->control, QUOIT_CONTROL_PROXY_ENDED, host->index, &status, sizeof status);
+        control_send(&job->control, QUOIT_CONTROL_PROXY_ENDED, host->index, &status, sizeof status);
     loop_close(&job->loop, &host->proxy);
     bool has_exited = WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0;
     bool is_orderly = job->proxies_stop_ns && (has_exited || !host->has_begun); /* else hosts_stop() killed it */

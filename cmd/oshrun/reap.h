@@ -5,7 +5,7 @@
 
 #include "job.h"
 
-/* Of the head: what an agent says of a PE, or of its proxy, that has ended. */
+/* Of the head: what an agent reports of a PE, or of its proxy, that has ended. */
 struct reap_ended {
     int32_t wait_status;
     int32_t exec_error;

@@ -54,9 +54,9 @@ static const char *executable_of(const void *arg, uint32_t pe)
 }
 
 /* The outages; a job that hardly progresses may have many. */
-static void tell_outages(struct quoit_report *report, const struct job *job)
+static void write_outages(struct quoit_report *report, const struct job *job)
 {
-    uint32_t told = 0;
+    uint32_t written = 0;
     for (uint32_t i = 0; i < job->plan->host_count && job->has_layout; i++) {
         struct quoit_direction direction;
         const struct host *host = &job->hosts[i];
@@ -65,10 +65,10 @@ static void tell_outages(struct quoit_report *report, const struct job *job)
         quoit_survey_direction(&host->layout, host->front, QUOIT_RIGHT, quoit_clock_now_ns(), &direction);
         unsigned long long count = direction.down_count;
         if (count)
-            fprintf(report->out, "%s %u-%u %llu time%s", told++ ? "," : "  links went down:", i,
+            fprintf(report->out, "%s %u-%u %llu time%s", written++ ? "," : "  links went down:", i,
                     hosts_neighbour(job, i, QUOIT_RIGHT), count, count == 1 ? "" : "s");
     }
-    if (told)
+    if (written)
         fprintf(report->out, "\n");
 }
 
@@ -77,23 +77,23 @@ static struct quoit_positions positions_of(const struct job *job)
     return (struct quoit_positions){.list = job->notes,
                                     .count = job->plan->pe_count,
                                     .goes_on = job->end.phase == ENDING_NOT,
-                                    .until_ns = job->end.told_by_ns,
+                                    .until_ns = job->end.places_by_ns,
                                     .shared_of = shared_of,
                                     .executable_of = executable_of,
                                     .arg = job};
 }
 
-/* The positions of all PEs. `tells_ended`: including those that had finished. Whether some had not. */
-static bool tell_positions(struct quoit_report *report, const struct job *job, uint32_t except, bool tells_ended)
+/* The positions of all PEs. `includes_ended`: including those that had finished. Whether some had not. */
+static bool write_positions(struct quoit_report *report, const struct job *job, uint32_t except, bool includes_ended)
 {
     const struct quoit_positions positions = positions_of(job);
-    return quoit_positions_write(report, &positions, except, tells_ended);
+    return quoit_positions_write(report, &positions, except, includes_ended);
 }
 
 /* The same, and the last line. */
-static void tell_others(struct quoit_report *report, const struct job *job, uint32_t except, bool tells_ended)
+static void write_others(struct quoit_report *report, const struct job *job, uint32_t except, bool includes_ended)
 {
-    if (tell_positions(report, job, except, tells_ended))
+    if (write_positions(report, job, except, includes_ended))
         quoit_report_ended(report, job->end.status);
     else
         fprintf(report->out, "  status %d\n", job->end.status);
@@ -110,17 +110,17 @@ static struct quoit_report_pe report_pe_of(const struct job *job, uint32_t index
                                     .executable = pe->executable};
 }
 
-static void tell_failed_pe(struct quoit_report *report, const struct job *job)
+static void write_failed_pe(struct quoit_report *report, const struct job *job)
 {
     char name[HOSTS_NAME_BYTES];
     const struct quoit_report_pe pe = report_pe_of(job, job->end.culprit, name);
-    quoit_report_failed(report, &pe, job->end.told_by_ns);
-    tell_others(report, job, pe.pe, false);
+    quoit_report_failed(report, &pe, job->end.places_by_ns);
+    write_others(report, job, pe.pe, false);
 }
 
 /* The status is what shmem_global_exit was given; an exit handler that went wrong after that is reported all the same.
  */
-static void tell_exit(struct quoit_report *report, const struct job *job)
+static void write_exit(struct quoit_report *report, const struct job *job)
 {
     const struct pe *pe = &job->pes[job->end.culprit];
     char host[HOSTS_NAME_BYTES];
@@ -131,12 +131,12 @@ static void tell_exit(struct quoit_report *report, const struct job *job)
             "PE %u on %s did not end after shmem_global_exit, stopped by a signal perhaps, and was killed", pe->index,
             known.host);
     } else if (WIFSIGNALED(pe->wait_status)) {
-        quoit_report_killed(report, &known, WTERMSIG(pe->wait_status), job->end.told_by_ns);
+        quoit_report_killed(report, &known, WTERMSIG(pe->wait_status), job->end.places_by_ns);
         fprintf(report->out, "  in its exit handlers, after shmem_global_exit; status %d\n", job->end.status);
     }
 }
 
-static void tell_dead_proxy(struct quoit_report *report, const struct host *host)
+static void write_dead_proxy(struct quoit_report *report, const struct host *host)
 {
     int status = host->proxy_wait_status;
     const char *name = WIFSIGNALED(status) ? quoit_signal_name(WTERMSIG(status)) : NULL;
@@ -175,7 +175,7 @@ static void tell_dead_proxy(struct quoit_report *report, const struct host *host
 }
 
 /* Its agent could not be started, has ended, or is silent. */
-static void tell_lost_host(struct quoit_report *report, const struct job *job)
+static void write_lost_host(struct quoit_report *report, const struct job *job)
 {
     const struct host *host = &job->hosts[job->end.culprit];
     char name[HOSTS_NAME_BYTES], rsh[96] = "";
@@ -187,7 +187,7 @@ static void tell_lost_host(struct quoit_report *report, const struct job *job)
     quoit_report_line(report, "Q0225", host->has_answered ? "%s was lost: %s%s" : "cannot start the agent on %s: %s%s",
                       hosts_name(job, host->index, name), host->problem, rsh);
     if (host->has_answered)
-        tell_others(report, job, QUOIT_POSITIONS_NOBODY, false);
+        write_others(report, job, QUOIT_POSITIONS_NOBODY, false);
 }
 
 /* Steps over an address of above 4 GiB, which the kernel chooses for each process. */
@@ -227,7 +227,7 @@ static bool reads_the_same(const char *a, uint32_t pe_a, const char *b, uint32_t
 }
 
 /* The same message, from the same position of the same program, as PE `arg`. */
-static bool said_the_same(const struct job *job, uint32_t pe, const void *arg)
+static bool reported_the_same(const struct job *job, uint32_t pe, const void *arg)
 {
     const struct pe *mine = &job->pes[pe], *other = arg;
     bool is_of_program = !mine->executable || !other->executable ? mine->executable == other->executable
@@ -236,31 +236,31 @@ static bool said_the_same(const struct job *job, uint32_t pe, const void *arg)
            reads_the_same(mine->abort_text, pe, other->abort_text, (uint32_t)(other - job->pes));
 }
 
-static void tell_abort_place(struct quoit_report *report, const struct job *job, const struct pe *pe)
+static void write_abort_place(struct quoit_report *report, const struct job *job, const struct pe *pe)
 {
     struct quoit_place place = {.line = ""};
     uint64_t before = pe->abort_from - 1; /* the call stands before the address it returns to */
     if (pe->abort_from)
-        quoit_place_find(pe->executable, &before, 1, job->end.told_by_ns, &place);
+        quoit_place_find(pe->executable, &before, 1, job->end.places_by_ns, &place);
     if (place.line[0])
         fprintf(report->out, "  at %s%s%s\n", place.function, place.function[0] ? "() " : "", place.line);
 }
 
-static void tell_aborts(struct quoit_report *report, const struct job *job)
+static void write_aborts(struct quoit_report *report, const struct job *job)
 {
     uint32_t text_count = 0;
     for (uint32_t pe = 0; pe < job->plan->pe_count; pe++) {
         char pes[LIST_BYTES];
         const struct pe *first = &job->pes[pe];
-        bool is_told = !first->abort_text;
-        for (uint32_t before = 0; before < pe && !is_told; before++)
-            is_told = said_the_same(job, before, first);
-        if (is_told || text_count == ABORT_TEXTS_MAX)
+        bool is_known = !first->abort_text;
+        for (uint32_t before = 0; before < pe && !is_known; before++)
+            is_known = reported_the_same(job, before, first);
+        if (is_known || text_count == ABORT_TEXTS_MAX)
             continue;
         text_count++;
-        list_pes(job, said_the_same, first, pes);
+        list_pes(job, reported_the_same, first, pes);
         fprintf(report->out, "oshrun: %s: %s\n", pes, first->abort_text);
-        tell_abort_place(report, job, first);
+        write_abort_place(report, job, first);
     }
     quoit_report_ended(report, job->end.status);
 }
@@ -277,7 +277,7 @@ static bool waits_in_init(const struct job *job, uint32_t pe, const void *arg)
            (job->notes[pe].phase == QUOIT_PHASE_HELLO || job->notes[pe].phase == QUOIT_PHASE_READY);
 }
 
-static void tell_no_init(struct quoit_report *report, const struct job *job)
+static void write_no_init(struct quoit_report *report, const struct job *job)
 {
     char ended[LIST_BYTES], waiting[LIST_BYTES];
     list_pes(job, has_ended, NULL, ended);
@@ -286,7 +286,7 @@ static void tell_no_init(struct quoit_report *report, const struct job *job)
     fprintf(report->out, "  all PEs of a job must call it; the job was ended, status %d\n", job->end.status);
 }
 
-static void tell_cannot_start(struct quoit_report *report, const struct job *job)
+static void write_cannot_start(struct quoit_report *report, const struct job *job)
 {
     uint32_t pe = job->end.culprit;
     int error = job->exec_errors[pe];
@@ -298,7 +298,7 @@ static void tell_cannot_start(struct quoit_report *report, const struct job *job
                           strerror(error));
 }
 
-static void tell_lost_link(struct quoit_report *report, const struct job *job)
+static void write_lost_link(struct quoit_report *report, const struct job *job)
 {
     uint32_t link = job->dead_links[0];
     const struct quoit_protocol_traits *protocol = quoit_job_config_traits(&job->config);
@@ -308,10 +308,10 @@ static void tell_lost_link(struct quoit_report *report, const struct job *job)
 }
 
 /* Two links down partition their ring into two lines of hosts: the shorter one is reported as unreachable. */
-static void tell_cut_off(struct quoit_report *report, const struct job *job)
+static void write_cut_off(struct quoit_report *report, const struct job *job)
 {
     if (job->dead_links[0] == job->dead_links[1]) {
-        tell_lost_link(report, job);
+        write_lost_link(report, job);
         return;
     }
     char hosts[LIST_BYTES];
@@ -338,7 +338,7 @@ static enum quoit_report_leaving how_left(const struct pe *pe)
     return pe->leaves_by_exit ? QUOIT_REPORT_LEFT_BY_EXIT : QUOIT_REPORT_LEFT_BY_CALL;
 }
 
-static void tell_left(struct quoit_report *report, const struct job *job)
+static void write_left(struct quoit_report *report, const struct job *job)
 {
     char name[HOSTS_NAME_BYTES];
     const struct pe *left = &job->pes[job->end.culprit];
@@ -348,31 +348,31 @@ static void tell_left(struct quoit_report *report, const struct job *job)
                       : reason == END_POLLED ? QUOIT_REPORT_LEFT_POLLED
                                              : QUOIT_REPORT_LEFT_LOCK,
                       left->index, hosts_name(job, left->host, name), how_left(left));
-    tell_others(report, job, left->index, reason == END_POLLED);
+    write_others(report, job, left->index, reason == END_POLLED);
 }
 
 /* The first line of a hang, with the likely cause. False: it is none that is known. */
-static bool tell_hang(struct quoit_report *report, const struct job *job);
+static bool write_hang(struct quoit_report *report, const struct job *job);
 
 /* In virtual time. */
-static void tell_still(struct quoit_report *report, const struct job *job)
+static void write_still(struct quoit_report *report, const struct job *job)
 {
     char time[32];
-    if (!job->notes || !tell_hang(report, job))
+    if (!job->notes || !write_hang(report, job))
         quoit_report_line(report, "Q0704", "nothing can happen after %s of virtual time", clock_text(job, time));
-    tell_others(report, job, QUOIT_POSITIONS_NOBODY, true);
+    write_others(report, job, QUOIT_POSITIONS_NOBODY, true);
 }
 
-static void tell_timeout(struct quoit_report *report, const struct job *job)
+static void write_timeout(struct quoit_report *report, const struct job *job)
 {
     char time[32];
     quoit_option_format(&job->plan->options, QUOIT_OPT_TIMEOUT, time, sizeof time);
     quoit_report_line(report, "Q0206", "the job ran longer than %s (--timeout)", time);
-    tell_outages(report, job);
-    tell_others(report, job, QUOIT_POSITIONS_NOBODY, true);
+    write_outages(report, job);
+    write_others(report, job, QUOIT_POSITIONS_NOBODY, true);
 }
 
-static void tell_reason(struct quoit_report *report, const struct job *job)
+static void write_reason(struct quoit_report *report, const struct job *job)
 {
     char name[HOSTS_NAME_BYTES];
     const struct end *end = &job->end;
@@ -383,28 +383,28 @@ static void tell_reason(struct quoit_report *report, const struct job *job)
                               hosts_name(job, job->pes[end->culprit].host, name), end->status);
         break;
     case END_PE_FAILED:
-        tell_failed_pe(report, job);
+        write_failed_pe(report, job);
         break;
     case END_NO_INIT:
-        tell_no_init(report, job);
+        write_no_init(report, job);
         break;
     case END_ABORTED:
-        tell_aborts(report, job);
+        write_aborts(report, job);
         break;
     case END_PROXY_DIED:
-        tell_dead_proxy(report, &job->hosts[end->culprit]);
-        tell_others(report, job, QUOIT_POSITIONS_NOBODY, false);
+        write_dead_proxy(report, &job->hosts[end->culprit]);
+        write_others(report, job, QUOIT_POSITIONS_NOBODY, false);
         break;
     case END_HANGS:
         quoit_report_hangs(report, job->await_text);
-        tell_others(report, job, QUOIT_POSITIONS_NOBODY, false);
+        write_others(report, job, QUOIT_POSITIONS_NOBODY, false);
         break;
     case END_CUT_OFF:
-        tell_cut_off(report, job);
-        tell_others(report, job, QUOIT_POSITIONS_NOBODY, false);
+        write_cut_off(report, job);
+        write_others(report, job, QUOIT_POSITIONS_NOBODY, false);
         break;
     case END_HOST_LOST:
-        tell_lost_host(report, job);
+        write_lost_host(report, job);
         break;
     case END_RING_GONE:
         quoit_report_line(report, "Q0228",
@@ -412,17 +412,17 @@ static void tell_reason(struct quoit_report *report, const struct job *job)
                           plan_text(job->plan, QUOIT_OPT_RING));
         break;
     case END_CANNOT_START:
-        tell_cannot_start(report, job);
+        write_cannot_start(report, job);
         break;
     case END_TIMEOUT:
-        tell_timeout(report, job);
+        write_timeout(report, job);
         break;
     case END_STILL:
-        tell_still(report, job);
+        write_still(report, job);
         break;
     case END_INTERRUPTED:
         quoit_report_line(report, "Q0207", "ended by SIG%s", quoit_signal_name(end->status - 128));
-        tell_others(report, job, QUOIT_POSITIONS_NOBODY, true);
+        write_others(report, job, QUOIT_POSITIONS_NOBODY, true);
         break;
     case END_OUTPUT_GONE: /* a reader that left has seen enough */
         if (end->culprit != EPIPE)
@@ -432,13 +432,13 @@ static void tell_reason(struct quoit_report *report, const struct job *job)
     case END_LEFT:
     case END_POLLED:
     case END_LOCK_KEPT:
-        tell_left(report, job);
+        write_left(report, job);
         break;
     case END_GLOBAL_EXIT:
-        tell_exit(report, job);
+        write_exit(report, job);
         break;
     case END_GUARD_GONE:
-    case END_TOLD:
+    case END_ORDERED:
         break;
     }
 }
@@ -451,7 +451,7 @@ void report_wait_descs(struct job *job)
             quoit_position_describe(&job->notes[pe], &view, pe, job->pes[pe].executable);
 }
 
-static bool tell_hang(struct quoit_report *report, const struct job *job)
+static bool write_hang(struct quoit_report *report, const struct job *job)
 {
     char begin[96], time[32];
     const struct quoit_positions positions = positions_of(job);
@@ -463,7 +463,7 @@ static bool tell_hang(struct quoit_report *report, const struct job *job)
     return quoit_positions_report_hang(report, &positions, begin);
 }
 
-static bool tell_leaver(struct quoit_report *report, const struct job *job)
+static bool write_leaver(struct quoit_report *report, const struct job *job)
 {
     char name[HOSTS_NAME_BYTES];
     const struct quoit_rounds_answer *sum = &job->stillness.rounds.sum;
@@ -479,9 +479,9 @@ void report_still(struct job *job, enum quoit_rounds_verdict verdict)
     if (!job->notes || !quoit_report_open(&report, "oshrun"))
         return;
     report_wait_descs(job);
-    job->end.told_by_ns = quoit_clock_now_ns() + PLACES_LIMIT_NS;
-    if (verdict == QUOIT_ROUNDS_HANGS ? tell_hang(&report, job) : tell_leaver(&report, job)) {
-        tell_positions(&report, job, QUOIT_POSITIONS_NOBODY, true);
+    job->end.places_by_ns = quoit_clock_now_ns() + PLACES_LIMIT_NS;
+    if (verdict == QUOIT_ROUNDS_HANGS ? write_hang(&report, job) : write_leaver(&report, job)) {
+        write_positions(&report, job, QUOIT_POSITIONS_NOBODY, true);
         fprintf(report.out, "  the job goes on; Ctrl-C ends it\n");
     }
     output_report(&job->output, &report);
@@ -493,7 +493,7 @@ void report_end(struct job *job)
     if (!quoit_report_open(&report, "oshrun"))
         return;
     report_wait_descs(job);
-    job->end.told_by_ns = quoit_clock_now_ns() + PLACES_LIMIT_NS;
-    tell_reason(&report, job);
+    job->end.places_by_ns = quoit_clock_now_ns() + PLACES_LIMIT_NS;
+    write_reason(&report, job);
     output_report(&job->output, &report);
 }

@@ -160,8 +160,8 @@ static void pass_on(struct pe *pe, const struct quoit_boot_message *message)
         passed.heap_default_bytes = hosts_default_heap(pe->job, message->body.hello.data_bytes);
         snprintf(passed.executable, sizeof passed.executable, "%s", pe->executable ? pe->executable : "");
     }
-    control_say(&pe->job->control, QUOIT_CONTROL_MESSAGE, pe->index, &passed,
-                message->kind == QUOIT_BOOT_HELLO ? sizeof passed : sizeof passed.message);
+    control_send(&pe->job->control, QUOIT_CONTROL_MESSAGE, pe->index, &passed,
+                 message->kind == QUOIT_BOOT_HELLO ? sizeof passed : sizeof passed.message);
 }
 
 /* The same of a word in a record, as the messages that it stands for. */
@@ -278,8 +278,8 @@ static void socket_closed(struct pe *pe)
         take_abort(pe, &message);
 }
 
-/* What this version cannot read: the HELLO of another version ends the job as if the PE had said why, which an agent
- * passes on; anything else is out of turn. */
+/* What this version cannot read: the HELLO of another version ends the job as if the PE had reported why, which an
+ * agent passes on; anything else is out of turn. */
 static void replace_unreadable(struct quoit_boot_message *message, size_t byte_count, pid_t sender)
 {
     char text[QUOIT_BOOT_TEXT_BYTES];
@@ -329,7 +329,7 @@ void service_drain(struct pe *pe)
 void service_kill_others(struct job *job)
 {
     for (uint32_t i = 0; i < job->plan->pe_count; i++)
-        drain_socket(&job->pes[i]); /* which says who else is in shmem_global_exit */
+        drain_socket(&job->pes[i]); /* which shows who else is in shmem_global_exit */
     end_kill_others(job);
 }
 
@@ -346,10 +346,10 @@ void service_watch(struct pe *pe, int socket_fd)
 }
 
 /* Sends one message, with descriptors. A PE that has gone is detected elsewhere. */
-static void say(struct pe *pe, const struct quoit_boot_message *message, const int *fds, uint32_t fd_count)
+static void send_message(struct pe *pe, const struct quoit_boot_message *message, const int *fds, uint32_t fd_count)
 {
     if (pe->job->role == ROLE_HEAD)
-        hosts_say(pe->job, pe->host, QUOIT_CONTROL_SAY, pe->index, message, sizeof *message);
+        hosts_send(pe->job, pe->host, QUOIT_CONTROL_SAY, pe->index, message, sizeof *message);
     else if (pe->socket.fd >= 0)
         (void)quoit_send_with_descriptors(pe->socket.fd, message, sizeof *message, fds, fd_count, 0);
 }
@@ -364,7 +364,7 @@ static void look_for_one_that_left(struct job *job)
     if (job->leaving_count < job->plan->pe_count)
         for (uint32_t i = 0; i < job->plan->pe_count; i++)
             service_drain(&job->pes[i]); /* every PE sends LEAVING before any can send FINALIZED */
-    /* What it said to another agent may still be under way. */
+    /* What it sent another agent may still be under way. */
     bool is_whole =
         job->role != ROLE_HEAD || (loop_now_ns(&job->loop) - job->finalized_ns >= WAY_NS && !silence_has_agent(job));
     if (job->leaving_count < job->plan->pe_count && !is_whole)
@@ -383,8 +383,8 @@ static void publish_process(const struct pe *pe)
 }
 
 /* To a PE of this machine, with the descriptors of its host's memory and ports. To one of another, that machine's agent
- * says it so. */
-static void say_layout_here(struct pe *pe, struct quoit_boot_message *message)
+ * sends it so. */
+static void send_layout_here(struct pe *pe, struct quoit_boot_message *message)
 {
     const struct job *job = pe->job;
     int fds[QUOIT_BOOT_FDS_MAX] = {job->hosts[pe->host].memory_fd};
@@ -398,11 +398,11 @@ static void say_layout_here(struct pe *pe, struct quoit_boot_message *message)
         fd_count += end->fd_count;
     }
     publish_process(pe);
-    say(pe, message, fds, fd_count);
+    send_message(pe, message, fds, fd_count);
     pe->phase = QUOIT_PHASE_LAID_OUT;
 }
 
-static void say_layout(struct pe *pe)
+static void send_layout(struct pe *pe)
 {
     struct job *job = pe->job;
     struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_LAYOUT};
@@ -411,10 +411,10 @@ static void say_layout(struct pe *pe)
     message.body.layout.pe = pe->index;
     message.body.layout.host = pe->host;
     snprintf(message.body.layout.driver, sizeof message.body.layout.driver, "%s", job->driver->name);
-    say_layout_here(pe, &message);
+    send_layout_here(pe, &message);
 }
 
-void service_hear(struct pe *pe, const struct service_passed *passed)
+void service_receive(struct pe *pe, const struct service_passed *passed)
 {
     struct job *job = pe->job;
     if (passed->message.kind == QUOIT_BOOT_HELLO && !pe->executable && passed->executable[0])
@@ -430,12 +430,12 @@ void service_pass(struct pe *pe, const struct quoit_boot_message *message)
     const struct host *host = &pe->job->hosts[pe->host];
     if (message->kind == QUOIT_BOOT_LAYOUT && host->front) {
         struct quoit_boot_message layout = *message;
-        say_layout_here(pe, &layout);
+        send_layout_here(pe, &layout);
     } else if (message->kind == QUOIT_BOOT_GO) {
         quoit_step("agent", pe->job->own_host, "go");
         pe->phase = QUOIT_PHASE_RUNNING;
         pe->is_leaving = false;
-        say(pe, message, NULL, 0);
+        send_message(pe, message, NULL, 0);
     }
 }
 
@@ -474,7 +474,7 @@ void service_step(struct job *job)
         }
         job->has_layout = true;
         for (uint32_t i = 0; i < pe_count; i++)
-            say_layout(&job->pes[i]);
+            send_layout(&job->pes[i]);
     }
     if (job->ready_count == pe_count && proxies_are_ready(job)) {
         const struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_GO};
@@ -486,7 +486,7 @@ void service_step(struct job *job)
         for (uint32_t i = 0; i < pe_count; i++) {
             job->pes[i].phase = QUOIT_PHASE_RUNNING;
             job->pes[i].is_leaving = false;
-            say(&job->pes[i], &message, NULL, 0);
+            send_message(&job->pes[i], &message, NULL, 0);
         }
     }
 }

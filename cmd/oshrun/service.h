@@ -19,8 +19,8 @@ void service_watch(struct pe *pe, int socket_fd);
 void service_drain(struct pe *pe);
 /* On shmem_global_exit: kills all PEs but those that called it. */
 void service_kill_others(struct job *job);
-/* Of the head: takes what an agent passed on; of an agent: gives a PE what the head said, with the memory. */
-void service_hear(struct pe *pe, const struct service_passed *passed);
+/* Of the head: takes what an agent passed on; of an agent: gives a PE what the head sent, with the memory. */
+void service_receive(struct pe *pe, const struct service_passed *passed);
 void service_pass(struct pe *pe, const struct quoit_boot_message *message);
 /* Sends LAYOUT and GO when they are due. Called once per turn of the loop. */
 void service_step(struct job *job);

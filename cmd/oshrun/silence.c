@@ -42,8 +42,8 @@ static void look_at_agents(struct job *job, uint64_t now_ns)
         if (!hosts_is_next(host) || is_silent == host->is_agent_silent)
             continue;
         host->is_agent_silent = is_silent;
-        host->agent_heard_ns = host->control.heard_ns;
-        const int32_t number = is_silent ? (int32_t)((now_ns - host->agent_heard_ns) / 1000000) : 0;
+        host->agent_received_ns = host->control.received_ns;
+        const int32_t number = is_silent ? (int32_t)((now_ns - host->agent_received_ns) / 1000000) : 0;
         const struct quoit_control_frame frame = {
             .kind = QUOIT_CONTROL_SILENT, .pe = CONTROL_NO_PE, .bytes = sizeof number, .host = host->index};
         if (job->role == ROLE_AGENT)
@@ -55,7 +55,7 @@ static void look_at_agents(struct job *job, uint64_t now_ns)
 static void report_findings(struct job *job, uint64_t now_ns)
 {
     uint64_t fresh_ns = quoit_net_notice_ns(job->control.limit_ns) / 2;
-    for (uint32_t i = 0; i < job->plan->host_count && now_ns - job->control.heard_ns < fresh_ns; i++) {
+    for (uint32_t i = 0; i < job->plan->host_count && now_ns - job->control.received_ns < fresh_ns; i++) {
         const struct quoit_silent *silent = &job->silences.hosts[i];
         uint32_t silence = quoit_silences_found(&job->silences, job->own_host, i);
         struct quoit_proxy_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_PROXY_SILENCE};
@@ -64,7 +64,7 @@ static void report_findings(struct job *job, uint64_t now_ns)
         job->hosts[i].reported_silence = (uint8_t)silence;
         message.body.silence = (struct quoit_control_silence){
             .host = i, .silence = silence, .silent_ns = now_ns - silent->since_ns, .dark_ns = now_ns - silent->dark_ns};
-        control_say(&job->control, QUOIT_CONTROL_PROXY, job->own_host, &message, sizeof message);
+        control_send(&job->control, QUOIT_CONTROL_PROXY, job->own_host, &message, sizeof message);
     }
 }
 
@@ -80,7 +80,7 @@ static void print(struct job *job, uint32_t index, enum quoit_silence_line line,
     quoit_silence_text(silent, line, who, "--network-limit", plan_number(job->plan, QUOIT_OPT_NETWORK_LIMIT), now_ns,
                        text);
     int bytes = snprintf(whole, sizeof whole, "oshrun: %s\n", text);
-    output_say(&job->output, whole, (size_t)bytes);
+    output_print(&job->output, whole, (size_t)bytes);
 }
 
 static bool cannot_run(const struct host *host)
@@ -93,12 +93,12 @@ static bool cannot_run(const struct host *host)
 void silence_answer(struct job *job)
 {
     if (cannot_run(&job->hosts[job->own_host]))
-        control_say(&job->control, QUOIT_CONTROL_PROXY_STOPPED, job->own_host, NULL, 0);
+        control_send(&job->control, QUOIT_CONTROL_PROXY_STOPPED, job->own_host, NULL, 0);
 }
 
 void silence_take(const struct host *host)
 {
-    hosts_say_all(host->job, QUOIT_CONTROL_PROXY_STOPPED, host->index, NULL, 0);
+    hosts_send_all(host->job, QUOIT_CONTROL_PROXY_STOPPED, host->index, NULL, 0);
 }
 
 /* As long as they are: what is seen holds for the others until the next look. */
@@ -114,7 +114,7 @@ static uint64_t look_at_proxies(struct job *job, uint64_t now_ns)
         if (job->silences.hosts[i].silent_count == 0)
             continue;
         if (job->role == ROLE_HEAD)
-            hosts_say(job, i, QUOIT_CONTROL_ASK_PROXY, CONTROL_NO_PE, NULL, 0);
+            hosts_send(job, i, QUOIT_CONTROL_ASK_PROXY, CONTROL_NO_PE, NULL, 0);
         else if (cannot_run(&job->hosts[i]))
             quoit_board_note_sign(network_board(job), i);
     }
@@ -132,7 +132,7 @@ static void print_due(struct job *job, uint64_t now_ns)
         if (!job->silences.hosts[i].is_reported && reported_count >= REPORTED_MOST)
             continue;
         enum quoit_silence_line line =
-            quoit_silences_due(&job->silences, i, host->is_agent_silent, host->agent_heard_ns, now_ns);
+            quoit_silences_due(&job->silences, i, host->is_agent_silent, host->agent_received_ns, now_ns);
         if (line == QUOIT_SILENCE_NO_LINE)
             continue;
         if (line == QUOIT_SILENCE_BEGINS)

@@ -22,7 +22,7 @@ static void survey(const struct job *job, uint32_t from, enum quoit_side side, s
         direction_out->sleep_count = direction_out->sleep_ns = 0;
 }
 
-static void tell_row(const struct quoit_direction *direction, uint32_t index, FILE *out)
+static void print_row(const struct quoit_direction *direction, uint32_t index, FILE *out)
 {
     (void)index;
     char bytes[32], names[40];
@@ -68,7 +68,7 @@ static void print_put_steps(const struct job *job, FILE *out)
 
 /* In the order of the links; of each the direction to the right first. */
 static void each_direction(const struct job *job,
-                           void (*tell)(const struct quoit_direction *direction, uint32_t index, FILE *out), FILE *out)
+                           void (*print)(const struct quoit_direction *direction, uint32_t index, FILE *out), FILE *out)
 {
     struct quoit_direction direction;
     uint32_t index = 0;
@@ -76,14 +76,14 @@ static void each_direction(const struct job *job,
         if (!quoit_layout_has_links(&job->hosts[link].layout))
             continue;
         survey(job, link, QUOIT_RIGHT, &direction);
-        tell(&direction, index++, out);
+        print(&direction, index++, out);
         survey(job, hosts_neighbour(job, link, QUOIT_RIGHT), QUOIT_LEFT, &direction);
-        tell(&direction, index++, out);
+        print(&direction, index++, out);
     }
 }
 
 /* Measured at start, or set by options, for directions that have DMA. */
-static void tell_dma(const struct quoit_direction *direction, uint32_t index, FILE *out)
+static void print_dma(const struct quoit_direction *direction, uint32_t index, FILE *out)
 {
     (void)index;
     char bytes[32], from[32], direct[32];
@@ -129,7 +129,7 @@ static void write_network(const struct job *job, FILE *out)
     }
 }
 
-static void tell_json(const struct quoit_direction *direction, uint32_t index, FILE *out)
+static void print_json(const struct quoit_direction *direction, uint32_t index, FILE *out)
 {
     fprintf(out, "%s\n  {", index ? "," : "");
     quoit_survey_print_direction(direction, out);
@@ -140,10 +140,10 @@ static void print_links(struct job *job, FILE *out)
 {
     fprintf(out, "oshrun: what the links carried\n  %4s  %-20s %14s %12s %11s %9s %10s %8s %6s %8s\n", "link",
             "direction", "bytes", "", "messages", "relays", "doorbells", "resends", "downs", "sleeps");
-    each_direction(job, tell_row, out);
+    each_direction(job, print_row, out);
     bool is_measured = plan_number(job->plan, QUOIT_OPT_DMA_BYTES) == QUOIT_DMA_MEASURED;
-    fprintf(out, "oshrun: how payload travelled, as %s\n", is_measured ? "measured at start" : "told by --dma-bytes");
-    each_direction(job, tell_dma, out);
+    fprintf(out, "oshrun: how payload travelled, as %s\n", is_measured ? "measured at start" : "set by --dma-bytes");
+    each_direction(job, print_dma, out);
     print_put_steps(job, out);
     for (uint32_t i = 0; i < job->plan->host_count; i++) {
         const struct quoit_layout *layout = &job->hosts[i].layout;
@@ -176,7 +176,7 @@ void stats_print(struct job *job)
         return;
     print(job, out);
     fclose(out);
-    output_say(&job->output, text, bytes);
+    output_print(&job->output, text, bytes);
     free(text);
 }
 
@@ -184,7 +184,7 @@ void stats_write_items(const struct job *job, FILE *out)
 {
     fprintf(out, "\"links\": [");
     if (job->has_layout)
-        each_direction(job, tell_json, out);
+        each_direction(job, print_json, out);
     fprintf(out, "], \"network\": [");
     if (job->has_layout && network_is_used(job))
         write_network(job, out);

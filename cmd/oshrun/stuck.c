@@ -50,7 +50,7 @@ static bool is_due(const struct job *job)
 /* Those of other machines come before the answers of the next round. */
 static void take_notes(struct job *job)
 {
-    hosts_say_all(job, QUOIT_CONTROL_NOTE, END_ASKS_NOBODY, NULL, 0);
+    hosts_send_all(job, QUOIT_CONTROL_NOTE, END_ASKS_NOBODY, NULL, 0);
     end_note(job, END_ASKS_NOBODY);
 }
 
@@ -98,7 +98,7 @@ uint64_t stuck_step(struct job *job, uint64_t now_ns)
     if (now_ns < quoit_rounds_next_ns(rounds))
         return quoit_rounds_next_ns(rounds);
     quoit_rounds_begin(rounds, job->plan->host_count, now_ns);
-    hosts_say_all(job, QUOIT_CONTROL_STILL, CONTROL_NO_PE, &rounds->question, sizeof rounds->question);
+    hosts_send_all(job, QUOIT_CONTROL_STILL, CONTROL_NO_PE, &rounds->question, sizeof rounds->question);
     if (job->role == ROLE_ALONE)
         look_here(job);
     if (!rounds->is_open)
@@ -115,7 +115,7 @@ void stuck_answer(struct job *job, const void *bytes, size_t count)
         return;
     memcpy(&question, bytes, sizeof question);
     if (question.lock_count <= QUOIT_ROUNDS_LOCKS_MAX && look_at_host(job, host, &question, &answer))
-        control_say(&job->control, QUOIT_CONTROL_STILL_SEEN, CONTROL_NO_PE, &answer, sizeof answer);
+        control_send(&job->control, QUOIT_CONTROL_STILL_SEEN, CONTROL_NO_PE, &answer, sizeof answer);
 }
 
 void stuck_take(struct host *host, const void *bytes, size_t count)

@@ -55,7 +55,7 @@ static void begin_round(struct top *top, uint64_t now_ns)
     top->missing_count = 0;
     for (uint32_t i = 0; i < job->plan->host_count; i++)
         top->missing_count += !job->hosts[i].is_gone;
-    hosts_say_all(job, QUOIT_CONTROL_SURVEY, CONTROL_NO_PE, &top->round, sizeof top->round);
+    hosts_send_all(job, QUOIT_CONTROL_SURVEY, CONTROL_NO_PE, &top->round, sizeof top->round);
 }
 
 /* A viewer that has asked during the round waits for the next one. */
@@ -221,7 +221,7 @@ void top_answer(struct job *job, const void *round, size_t bytes)
     answer->taken_ns = quoit_clock_now_ns();
     quoit_survey_host(&host->layout, host->front, answer->taken_ns, &answer->host);
     quoit_survey_pes(&host->layout, host->front, &view, answer->taken_ns, answer->pes);
-    control_say(&job->control, QUOIT_CONTROL_SURVEYED, host->index, answer, answer_bytes);
+    control_send(&job->control, QUOIT_CONTROL_SURVEYED, host->index, answer, answer_bytes);
     free(answer);
 }
 

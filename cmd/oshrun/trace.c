@@ -57,7 +57,7 @@ struct traced_writer {
     uint32_t id;   /* of its process in the file */
     bool is_lane;
     bool has_links; /* of a lane: it serves links, not a network */
-    uint64_t lost_told;
+    uint64_t lost_reported;
     int64_t ahead_ns;    /* its clock, of that of the file */
     uint64_t dma_tracks; /* of a lane: bit per DMA slot, whether its track is declared */
     struct traced_thread *threads;
@@ -72,7 +72,7 @@ struct trace {
     uint64_t next_ns;
     struct traced_writer *writers; /* NULL before the layout */
     uint32_t writer_count;
-    uint64_t *bytes_told; /* of each direction: 2 host + side */
+    uint64_t *bytes_reported; /* of each direction: 2 host + side */
     uint64_t event_count;
     uint64_t last_ns;              /* of an event */
     uint32_t id_count;             /* of processes and threads, where these are numbered */
@@ -202,8 +202,8 @@ static bool declare_all(struct job *job)
     for (uint32_t i = 0; i < job->plan->host_count; i++)
         most += job->hosts[i].layout.lane_count;
     trace->writers = calloc(most, sizeof *trace->writers);
-    trace->bytes_told = calloc(QUOIT_SIDE_COUNT * (size_t)job->plan->host_count, sizeof *trace->bytes_told);
-    if (!trace->writers || !trace->bytes_told)
+    trace->bytes_reported = calloc(QUOIT_SIDE_COUNT * (size_t)job->plan->host_count, sizeof *trace->bytes_reported);
+    if (!trace->writers || !trace->bytes_reported)
         return false;
     for (uint32_t i = 0; i < job->plan->host_count; i++)
         declare_host(job, &job->hosts[i]);
@@ -453,11 +453,11 @@ static void put_lost(const struct trace *trace, struct traced_writer *writer, ui
                                    .time_ns = now_ns,
                                    .name = "events lost",
                                    .category = "lost"};
-    if (lost == writer->lost_told)
+    if (lost == writer->lost_reported)
         return;
     event.notes[0].name = "count";
-    event.notes[0].value = lost - writer->lost_told;
-    writer->lost_told = lost;
+    event.notes[0].value = lost - writer->lost_reported;
+    writer->lost_reported = lost;
     perfetto_put_event(trace->out, &event);
 }
 
@@ -533,15 +533,15 @@ static void put_bytes(const struct job *job, uint64_t now_ns)
 {
     for (uint32_t i = 0; i < job->plan->host_count && quoit_job_config_has_proxies(&job->config); i++)
         for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
-            uint64_t *told = &job->trace->bytes_told[QUOIT_SIDE_COUNT * i + side];
+            uint64_t *reported = &job->trace->bytes_reported[QUOIT_SIDE_COUNT * i + side];
             uint64_t bytes = bytes_of(&job->hosts[i], side, now_ns);
             struct perfetto_event event = {.type = PERFETTO_COUNTER,
                                            .track = track_of(TRACK_BYTES, QUOIT_SIDE_COUNT * i + side, 0),
                                            .time_ns = now_ns,
                                            .counter = (int64_t)bytes};
-            if (bytes != *told)
+            if (bytes != *reported)
                 perfetto_put_event(job->trace->out, &event);
-            *told = bytes;
+            *reported = bytes;
         }
 }
 
@@ -580,11 +580,11 @@ static bool send_ring(struct job *job, uint32_t index, struct quoit_trace_ring *
         for (count = 0; count < BATCH_EVENTS && sent < job->config.trace_count; count++, sent++)
             if (!quoit_trace_take(ring, job->config.trace_count, &batch.events[count]))
                 break;
-        control_say(&job->control, QUOIT_CONTROL_TRACE, index, &batch,
-                    sizeof batch.head + count * sizeof batch.events[0]);
+        control_send(&job->control, QUOIT_CONTROL_TRACE, index, &batch,
+                     sizeof batch.head + count * sizeof batch.events[0]);
         control_flush(&job->control, SEND_NS);
-    } while (count == BATCH_EVENTS && buffer_used(&job->control.said) == 0);
-    return buffer_used(&job->control.said) == 0;
+    } while (count == BATCH_EVENTS && buffer_used(&job->control.outgoing) == 0);
+    return buffer_used(&job->control.outgoing) == 0;
 }
 
 void trace_send(struct job *job)
@@ -679,7 +679,7 @@ static struct meeting_clock *align_machines(struct job *job)
 }
 
 /* Hosts of which nothing has come. */
-static void say_missing(const struct job *job)
+static void report_missing(const struct job *job)
 {
     const struct trace *trace = job->trace;
     char name[HOSTS_NAME_BYTES];
@@ -733,7 +733,7 @@ static void drain_machines(struct job *job)
         put_clock(job, host, &clocks[host]);
     if (clocks)
         report_error(job, clocks);
-    say_missing(job);
+    report_missing(job);
     free(clocks);
 }
 
@@ -760,7 +760,7 @@ bool trace_finish(struct job *job)
         quoit_say("the trace lacks %llu of %llu events; a larger --trace-buffer loses fewer", (unsigned long long)lost,
                   (unsigned long long)(lost + trace->event_count));
     free(trace->writers);
-    free(trace->bytes_told);
+    free(trace->bytes_reported);
     free(trace->buffer);
     free(trace);
     job->trace = NULL;

@@ -55,7 +55,7 @@ become_shell(const struct job *job, const char *name, const char *own_path, int 
     _exit(STATUS_NOT_FOUND);
 }
 
-static bool say_setup(const struct job *job, struct host *host)
+static bool send_setup(const struct job *job, struct host *host)
 {
     char folder[PATH_MAX];
     size_t count = 0;
@@ -68,13 +68,13 @@ static bool say_setup(const struct job *job, struct host *host)
                           .environment = job->environment,
                           .folder = getcwd(folder, sizeof folder) ? folder : "/"};
     char *bytes = setup_pack(&setup, &count);
-    bool is_said = bytes && count <= CONTROL_FRAME_MAX;
-    if (is_said)
-        control_say(&host->control, QUOIT_CONTROL_SETUP, host->index, bytes, count);
+    bool is_sent = bytes && count <= CONTROL_FRAME_MAX;
+    if (is_sent)
+        control_send(&host->control, QUOIT_CONTROL_SETUP, host->index, bytes, count);
     else
         quoit_say("the environment is too large for the agents [Q0213]");
     free(bytes);
-    return is_said;
+    return is_sent;
 }
 
 static bool start_agent(struct job *job, struct host *host, const struct tree_callbacks *callbacks,
@@ -101,7 +101,7 @@ static bool start_agent(struct job *job, struct host *host, const struct tree_ca
                                      .host = host->index,
                                      .limit_ns = plan_number(job->plan, QUOIT_OPT_NETWORK_LIMIT),
                                      .start_limit_ns = plan_number(job->plan, QUOIT_OPT_LINK_TIMEOUT)};
-    return control_open(&host->control, &job->loop, from[0], to[1], key) && say_setup(job, host);
+    return control_open(&host->control, &job->loop, from[0], to[1], key) && send_setup(job, host);
 }
 
 bool tree_is_under(const struct job *job, uint32_t host, uint32_t top)

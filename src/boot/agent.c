@@ -209,7 +209,7 @@ static void make_memory(struct quoit_agent *agent)
         quoit_agent_finish(agent, 1, true);
     host->memory = mmap(NULL, host->layout.channels, PROT_READ | PROT_WRITE, MAP_SHARED, host->memory_fd, 0);
     if (host->memory == MAP_FAILED) {
-        quoit_boot_say_unmapped(host, errno);
+        quoit_boot_report_unmapped(host, errno);
         quoit_agent_finish(agent, 1, true);
     }
     quoit_agent_header(agent)->machine =
@@ -341,7 +341,7 @@ static void run(struct quoit_agent *agent)
         agent->polls[count] = (struct pollfd){.fd = agent->host.socket_fd, .events = POLLIN};
         agent->polls[count + 1] = (struct pollfd){.fd = agent->proxy_fd, .events = POLLIN};
         agent->polls[count + 2] =
-            (struct pollfd){.fd = agent->is_finalized_told ? -1 : agent->launcher_fd, .events = POLLIN};
+            (struct pollfd){.fd = agent->is_finalized_sent ? -1 : agent->launcher_fd, .events = POLLIN};
         int n = wait_for_events(agent, count + 3);
         for (uint32_t i = count; i-- > 0 && n > 0;) /* backwards, because one that is dropped is replaced by the last */
             if (agent->polls[i].revents)

@@ -2,7 +2,7 @@
 /* agent.h - stands in for oshrun where another launcher started the PEs: a process of its own on each host (program.h),
  * `oshrun --host-agent` or a program of libshmem.a, which makes the memory, answers the messages of protocol.h, and
  * ends all PEs when one of them dies. When the job has several hosts, it starts the proxy of its own, which carries
- * what the agents say to each other (control.h); the one of host 0 is the head.
+ * what the agents send each other (control.h); the one of host 0 is the head.
  *
  * The lowest PE of a host starts it and hands over what it has learned from the exchange: START with two descriptors,
  * the socket on which it listens and a file with a struct quoit_agent_start. The PEs connect to that socket, which has

@@ -103,7 +103,7 @@ __attribute__((noreturn)) void quoit_agent_finish(struct quoit_agent *agent, int
 {
     if (is_new)
         quoit_ended_pause();
-    if (agent->proxy_fd >= 0 && !agent->is_end_told)
+    if (agent->proxy_fd >= 0 && !agent->is_end_sent)
         quoit_proxy_process_send_frame(agent->proxy_fd, QUOIT_CONTROL_TO_ALL, QUOIT_PROXY_LAST, QUOIT_CONTROL_END,
                                        &(const union quoit_control_body){.status = status});
     send_end(agent, status);
@@ -138,7 +138,7 @@ __attribute__((noreturn)) void quoit_agent_finish_for(struct quoit_agent *agent,
     bool is_reported =
         is_new && quoit_ended_report(quoit_agent_pe(agent, pe), quoit_agent_host_name(agent, agent->host_index), shared,
                                      agent->members[pe].process);
-    atomic_store(&quoit_agent_header(agent)->is_told, 1);
+    atomic_store(&quoit_agent_header(agent)->is_reported, 1);
     if (is_reported)
         report_others(agent, pe, status);
     quoit_agent_finish(agent, quoit_ended_decision(quoit_agent_header(agent)), is_new);

@@ -56,7 +56,7 @@ void quoit_agent_start_proxy(struct quoit_agent *agent)
         quoit_agent_finish(agent, 1, true);
 }
 
-/* Of the head. Its proxy serves until all have heard that they may leave: its own PEs, whose launcher ends what they
+/* Of the head. Its proxy serves until all have received that they may leave: its own PEs, whose launcher ends what they
  * leave behind, come last. */
 static void take_finalized(struct quoit_agent *agent, uint32_t host, const union quoit_control_body *body)
 {
@@ -81,7 +81,7 @@ void quoit_agent_note_finalized(struct quoit_agent *agent)
 {
     quoit_step("agent", agent->host_index, "finalized");
     const union quoit_control_body body = {.left = quoit_liveness_left(&agent->liveness)};
-    agent->is_finalized_told = true;
+    agent->is_finalized_sent = true;
     if (quoit_agent_is_head(agent))
         take_finalized(agent, 0, &body);
     else
@@ -95,8 +95,8 @@ static void let_go(struct quoit_agent *agent)
     agent->is_going = true;
     quoit_liveness_begin(&agent->liveness);
     agent->ready_count = 0;
-    agent->is_ready_told = false;
-    agent->is_finalized_told = false;
+    agent->is_ready_sent = false;
+    agent->is_finalized_sent = false;
     agent->has_left = false;
     for (uint32_t pe = 0; pe < agent->count; pe++) {
         agent->members[pe].is_ready = false;
@@ -117,12 +117,12 @@ static void take_ready(struct quoit_agent *agent, uint32_t host)
     }
 }
 
-/* Those of this host are, once: the head says when those of all are. */
+/* Those of this host are, once: the head sends GO when those of all are. */
 void quoit_agent_note_ready(struct quoit_agent *agent)
 {
-    if (agent->is_ready_told)
+    if (agent->is_ready_sent)
         return;
-    agent->is_ready_told = true;
+    agent->is_ready_sent = true;
     if (quoit_agent_is_head(agent))
         take_ready(agent, 0);
     else
@@ -142,7 +142,7 @@ static bool has_finalized(const struct quoit_agent *agent, uint32_t host)
     if (agent->has_left)
         return true;
     return quoit_agent_is_head(agent) ? quoit_peers_has_finalized(&agent->peers, host)
-                                      : agent->is_finalized_told && host != 0;
+                                      : agent->is_finalized_sent && host != 0;
 }
 
 /* The proxies of all hosts report it. Once its PEs have finalized, nobody needs a host but who calls shmem_init again.
@@ -172,7 +172,7 @@ __attribute__((noreturn)) void quoit_agent_lose_launcher(struct quoit_agent *age
     if (!is_reported && is_joined) {
         quoit_proxy_process_send_frame(agent->proxy_fd, QUOIT_CONTROL_TO_ALL, QUOIT_PROXY_LAST,
                                        QUOIT_CONTROL_LAUNCHER_LOST, NULL);
-        agent->is_end_told = true;
+        agent->is_end_sent = true;
     } else if (!is_reported) {
         quoit_ended_line("the launcher's process on host %s ended before its PEs; the job was ended [Q0320]",
                          quoit_agent_host_name(agent, agent->host_index));
@@ -183,19 +183,19 @@ __attribute__((noreturn)) void quoit_agent_lose_launcher(struct quoit_agent *age
 
 __attribute__((noreturn)) static void lose_proxy(struct quoit_agent *agent, const char *how)
 {
-    agent->is_end_told = true; /* nobody hears it */
+    agent->is_end_sent = true; /* nobody receives it */
     if (quoit_ended_claim(quoit_agent_header(agent), 1))
         quoit_ended_line("the proxy of host %s %s; the job was ended [Q0315]",
                          quoit_agent_host_name(agent, agent->host_index), how);
     quoit_agent_finish(agent, quoit_ended_decision(quoit_agent_header(agent)), true);
 }
 
-/* Another host has ended the job, and has said why. */
-__attribute__((noreturn)) static void finish_as_told(struct quoit_agent *agent, int status)
+/* Another host has ended the job, and has reported why. */
+__attribute__((noreturn)) static void finish_as_ordered(struct quoit_agent *agent, int status)
 {
-    agent->is_end_told = true;
+    agent->is_end_sent = true;
     (void)quoit_ended_claim(quoit_agent_header(agent), status);
-    atomic_store(&quoit_agent_header(agent)->is_told, 1);
+    atomic_store(&quoit_agent_header(agent)->is_reported, 1);
     quoit_agent_finish(agent, quoit_ended_decision(quoit_agent_header(agent)), false);
 }
 
@@ -210,7 +210,7 @@ static void pass_contact(struct quoit_agent *agent, const struct quoit_proxy_mes
 /* All run, and nothing is awaited of the head. */
 bool quoit_agent_is_in_job(const struct quoit_agent *agent)
 {
-    return agent->is_going && !agent->is_ready_told && !agent->is_finalized_told;
+    return agent->is_going && !agent->is_ready_sent && !agent->is_finalized_sent;
 }
 
 static void take_silence(struct quoit_agent *agent, uint32_t by, const struct quoit_control_silence *found)
@@ -242,7 +242,7 @@ static void take_frame(struct quoit_agent *agent, uint32_t host, enum quoit_cont
         let_leave(agent);
         break;
     case QUOIT_CONTROL_END:
-        finish_as_told(agent, body->status);
+        finish_as_ordered(agent, body->status);
     case QUOIT_CONTROL_LAUNCHER_LOST:
         lose(agent, host, true);
         break;
@@ -334,10 +334,11 @@ static void look_for_hang(struct quoit_agent *agent, uint64_t now_ns)
     }
 }
 
-/* The lowest PE says so, unless its program has closed the socket. Then the hosts must not wait until it ends. */
+/* The lowest PE sends FINALIZED, unless its program has closed the socket. Then the hosts must not wait until it ends.
+ */
 static void look_for_finalized(struct quoit_agent *agent)
 {
-    if (agent->proxy_fd < 0 || !agent->is_going || agent->is_finalized_told || agent->members[0].control_fd >= 0)
+    if (agent->proxy_fd < 0 || !agent->is_going || agent->is_finalized_sent || agent->members[0].control_fd >= 0)
         return;
     for (uint32_t pe = 0; pe < agent->count; pe++) /* pairs with quoit_client_leave_word */
         if (atomic_load_explicit(&quoit_agent_record(agent, pe)->unsent_kind, memory_order_acquire) !=
@@ -348,7 +349,7 @@ static void look_for_finalized(struct quoit_agent *agent)
 
 void quoit_agent_step_hosts(struct quoit_agent *agent)
 {
-    if (agent->is_ready_told && agent->has_absent)
+    if (agent->is_ready_sent && agent->has_absent)
         quoit_agent_finish_absent(agent, "the PEs of host", quoit_agent_host_name(agent, agent->absent_host));
     if (quoit_lost_is_due(&agent->lost, quoit_clock_now_ns()))
         finish_lost(agent);

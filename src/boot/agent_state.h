@@ -50,13 +50,13 @@ struct quoit_agent {
     uint64_t proxy_busy_ns;
     bool is_pinged;         /* the proxy, which has not answered */
     uint64_t ping_ns;       /* when it was, or had answered; of the stopwatch */
-    bool is_ready_told;     /* to the head, */
-    bool is_finalized_told; /* and this, since the last GO */
+    bool is_ready_sent;     /* to the head, */
+    bool is_finalized_sent; /* and this, since the last GO */
     bool has_left;          /* the head has let the PEs leave, since the last GO */
     bool has_absent;        /* a host whose PEs have ended after shmem_finalize: */
     uint32_t absent_host;
     struct quoit_peers peers; /* of the head */
-    bool is_end_told;         /* to the other hosts, or by one */
+    bool is_end_sent;         /* to the other hosts, or by one */
     uint64_t contacts_by_ns;  /* of the stopwatch, when those of all hosts must be there; 0: the proxy has not
                                * given its own */
     struct quoit_board board; /* for the proxy */

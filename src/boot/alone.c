@@ -33,7 +33,7 @@ static enum quoit_status join(struct quoit_boot *boot, uint64_t data_bytes)
             return QUOIT_OK;
         }
         if (boot->heap_bytes_asked || heap_bytes <= HEAP_BYTES_MIN)
-            return quoit_boot_say_unmapped(boot, errno);
+            return quoit_boot_report_unmapped(boot, errno);
         heap_bytes = heap_bytes / 4 / QUOIT_HUGE_PAGE_BYTES * QUOIT_HUGE_PAGE_BYTES;
     }
 }

@@ -2,7 +2,7 @@
 /* board.h - where the proxies of one machine read what joins the hosts of their job: a memory that who started them
  * writes and they map. It has the contacts of all hosts, and for each host when it was last seen to be there.
  *
- * Threads: one writer; readers of contacts begin after they have been told that all are there.
+ * Threads: one writer; readers of contacts begin after CONTACTS (proxy_process.h).
  */
 #ifndef QUOIT_BOOT_BOARD_H
 #define QUOIT_BOOT_BOARD_H

@@ -28,7 +28,7 @@ enum quoit_status quoit_boot_map(struct quoit_boot *boot)
     return boot->memory ? QUOIT_OK : QUOIT_NO_MEMORY;
 }
 
-enum quoit_status quoit_boot_say_unmapped(const struct quoit_boot *boot, int error)
+enum quoit_status quoit_boot_report_unmapped(const struct quoit_boot *boot, int error)
 {
     quoit_say("cannot map %llu MiB of address space for the symmetric segments: %s (ulimit -v; a smaller "
               "SHMEM_SYMMETRIC_SIZE needs less) [Q0302]",
@@ -116,7 +116,7 @@ void quoit_boot_crashed(void *boot_arg)
         boot->ops->crashed(boot);
 }
 
-static void say_place(uint64_t from)
+static void report_place(uint64_t from)
 {
     char program[32];
     struct quoit_place place;
@@ -131,7 +131,7 @@ void quoit_boot_warn(const char *text, uint64_t from)
 {
     quoit_say("%s", text);
     if (from)
-        say_place(from);
+        report_place(from);
 }
 
 void quoit_boot_abort(struct quoit_boot *boot, int status, const char *text)

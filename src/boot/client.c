@@ -32,7 +32,7 @@ static bool has_socket(const struct quoit_boot *boot)
            stat.st_ino == boot->socket_inode;
 }
 
-enum quoit_status quoit_client_say(const struct quoit_boot *boot, const struct quoit_boot_message *message)
+enum quoit_status quoit_client_send(const struct quoit_boot *boot, const struct quoit_boot_message *message)
 {
     while (has_socket(boot)) {
         ssize_t n = send(boot->socket_fd, message, sizeof *message, MSG_NOSIGNAL);
@@ -46,8 +46,8 @@ enum quoit_status quoit_client_say(const struct quoit_boot *boot, const struct q
 }
 
 /* That the launcher is of another version of Quoit: of both sides the version and the file. */
-static void say_other_version(const struct quoit_boot *boot, const struct quoit_boot_message *message,
-                              size_t byte_count)
+static void report_other_version(const struct quoit_boot *boot, const struct quoit_boot_message *message,
+                                 size_t byte_count)
 {
     char version[QUOIT_VERSION_TEXT_BYTES], library[PATH_MAX], link[64], launcher[PATH_MAX] = "";
     struct ucred peer = {0};
@@ -67,8 +67,9 @@ static void say_other_version(const struct quoit_boot *boot, const struct quoit_
 }
 
 /* Receives one message of `kind` and up to QUOIT_BOOT_FDS_MAX descriptors. */
-static enum quoit_status hear_launcher(const struct quoit_boot *boot, uint32_t kind,
-                                       struct quoit_boot_message *message_out, int *fds_out, uint32_t *fd_count_out)
+static enum quoit_status receive_of_launcher(const struct quoit_boot *boot, uint32_t kind,
+                                             struct quoit_boot_message *message_out, int *fds_out,
+                                             uint32_t *fd_count_out)
 {
     struct quoit_ancillary came = {.fds = fds_out, .fd_max = fds_out ? QUOIT_BOOT_FDS_MAX : 0};
     ssize_t n = quoit_receive_with_descriptors(boot->socket_fd, message_out, sizeof *message_out, &came, 0);
@@ -78,7 +79,7 @@ static enum quoit_status hear_launcher(const struct quoit_boot *boot, uint32_t k
                     message_out->kind == kind &&
                     (kind != QUOIT_BOOT_LAYOUT || quoit_boot_fits(message_out, sizeof *message_out));
     if (!is_whole) {
-        say_other_version(boot, message_out, n > 0 ? (size_t)n : 0);
+        report_other_version(boot, message_out, n > 0 ? (size_t)n : 0);
         return QUOIT_INVALID;
     }
     if (fd_count_out)
@@ -128,7 +129,7 @@ static enum quoit_status take_layout(struct quoit_boot *boot, const struct quoit
     boot->memory_fd = fds[0];
     status = take_ends(boot, message, fds, fd_count);
     if (status == QUOIT_OK && quoit_boot_map(boot) != QUOIT_OK)
-        return quoit_boot_say_unmapped(boot, errno);
+        return quoit_boot_report_unmapped(boot, errno);
     return status;
 }
 
@@ -137,33 +138,33 @@ enum quoit_status quoit_client_join(struct quoit_boot *boot, const struct quoit_
     struct quoit_boot_message message;
     int fds[QUOIT_BOOT_FDS_MAX];
     uint32_t fd_count = 0;
-    enum quoit_status status = quoit_client_say(boot, hello);
+    enum quoit_status status = quoit_client_send(boot, hello);
     if (status == QUOIT_OK)
-        status = hear_launcher(boot, QUOIT_BOOT_LAYOUT, &message, fds, &fd_count);
+        status = receive_of_launcher(boot, QUOIT_BOOT_LAYOUT, &message, fds, &fd_count);
     return status == QUOIT_OK ? take_layout(boot, &message, fds, fd_count) : status;
 }
 
 enum quoit_status quoit_client_barrier(struct quoit_boot *boot)
 {
     struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_READY};
-    enum quoit_status status = quoit_client_say(boot, &message);
+    enum quoit_status status = quoit_client_send(boot, &message);
     if (status != QUOIT_OK)
         return status;
-    return hear_launcher(boot, QUOIT_BOOT_GO, &message, NULL, NULL);
+    return receive_of_launcher(boot, QUOIT_BOOT_GO, &message, NULL, NULL);
 }
 
 enum quoit_status quoit_client_receive_welcome(const struct quoit_boot *boot)
 {
     struct quoit_boot_message message;
-    return hear_launcher(boot, QUOIT_BOOT_WELCOME, &message, NULL, NULL);
+    return receive_of_launcher(boot, QUOIT_BOOT_WELCOME, &message, NULL, NULL);
 }
 
-enum quoit_status quoit_client_hear_contact(const struct quoit_boot *boot, struct quoit_boot_message *message_out)
+enum quoit_status quoit_client_receive_contact(const struct quoit_boot *boot, struct quoit_boot_message *message_out)
 {
-    return hear_launcher(boot, QUOIT_BOOT_CONTACT, message_out, NULL, NULL);
+    return receive_of_launcher(boot, QUOIT_BOOT_CONTACT, message_out, NULL, NULL);
 }
 
-/* A program that closes every descriptor, as daemons do, closes the socket too: what must be said is left in the record
+/* A program that closes every descriptor, as daemons do, closes the socket too: what it must send is left in the record
  * of the PE. */
 void quoit_client_leave_word(struct quoit_boot *boot, enum quoit_boot_kind kind, uint32_t status,
                              uint64_t meeting_count)

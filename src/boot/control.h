@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* control.h - the control protocol: what the supervisors of a job's hosts say to each other, whatever carries it.
+/* control.h - the control protocol: what the supervisors of a job's hosts send each other, whatever carries it.
  *
- * The head decides, and the agent of each host does what it says. oshrun is the head of its jobs; remote shells carry
+ * The head decides, and the agent of each host does what it orders. oshrun is the head of its jobs; remote shells carry
  * its frames (cmd/oshrun/control.h). Of another launcher's job the agent of host 0 is the head as well, and the proxies
  * of the hosts carry the frames (proxy_process.h). A frame has a kind and bytes, in the host's own byte order; which
  * versions understand each other is known before the first one (base/version.h).
@@ -32,7 +32,7 @@
  *                           <-     SURVEYED          that (boot/summary.h)
  *   STILL                   ->                       whether your PEs wait, and hold locks (rounds.h)
  *                           <-     STILL_SEEN        that
- *                           <-     FAILED            it cannot do its part, and has said why
+ *                           <-     FAILED            it cannot do its part, and has reported why
  *                           <-     LOST host         the agent of another host, which it started, has ended or is
  *                                                    silent
  *                           <-     SHELL_ENDED host  status of the remote shell that had started that
@@ -42,7 +42,7 @@
  *                           <-     PROXY_STOPPED     so it is
  *   PROXY_STOPPED host      ->                       to all: so is that of the host
  *   GIVES_UP                <->                      why this side ends the conversation
- *   PING                    <->                      nothing else was said for a while
+ *   PING                    <->                      nothing else was sent for a while
  *
  * Under another launcher, which has started the PEs; counted by the head (peers.h):
  *
@@ -127,7 +127,7 @@ struct quoit_control_frame {
     uint32_t kind;
     uint32_t pe; /* or what the kind says */
     uint32_t bytes;
-    uint32_t host; /* whose agent said it, or hears it */
+    uint32_t host; /* whose agent sent it, or receives it */
 };
 
 /* Of HOST_FINALIZED and LEFT: of the PEs of a host, which have passed shmem_finalize, the one that had taken part in
@@ -155,7 +155,7 @@ struct quoit_control_elsewhere {
 struct quoit_control_silence {
     uint32_t host;
     uint32_t silence;   /* enum quoit_net_silence */
-    uint64_t silent_ns; /* so far, or until it was heard again */
+    uint64_t silent_ns; /* so far, or until something came again */
     uint64_t dark_ns;   /* since its machine gave a sign */
 };
 

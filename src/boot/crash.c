@@ -34,8 +34,8 @@ static struct {
     pid_t pid;
     void *stack;
     bool is_ours[CRASH_SIGNAL_COUNT];
-    void (*tell)(void *arg);
-    void *tell_arg;
+    void (*notify)(void *arg);
+    void *notify_arg;
 } crash;
 
 static int find_program(struct dl_phdr_info *info, size_t bytes, void *arg)
@@ -122,8 +122,8 @@ static void on_crash(int signal_number, siginfo_t *info, void *context)
         write_record(&shared->crash, info, context);
         /* The process dies next and the reader reaps it, which orders all of this. */
         atomic_store_explicit(&shared->crash.signal, (uint32_t)signal_number, memory_order_release);
-        if (crash.tell)
-            crash.tell(crash.tell_arg);
+        if (crash.notify)
+            crash.notify(crash.notify_arg);
     }
     quoit_data_segments_leave_holes_out();
     /* A fault recurs when the handler returns; a signal that was sent must be sent again. */
@@ -199,10 +199,10 @@ void quoit_crash_install(struct quoit_pe_shared *shared, const char *const *call
     }
 }
 
-void quoit_crash_tell(void (*tell)(void *arg), void *arg)
+void quoit_crash_notify(void (*notify)(void *arg), void *arg)
 {
-    crash.tell_arg = arg;
-    crash.tell = tell;
+    crash.notify_arg = arg;
+    crash.notify = notify;
 }
 
 void quoit_crash_remove(void)

@@ -22,8 +22,8 @@
  * point to the name and the return address of the API routine last entered; both may be NULL. Sets shared->load_base.
  */
 void quoit_crash_install(struct quoit_pe_shared *shared, const char *const *call, void *const *call_from);
-/* Has tell(arg) called when a record was written, before the signal ends the process. Async-signal-safe. */
-void quoit_crash_tell(void (*tell)(void *arg), void *arg);
+/* Has notify(arg) called when a record was written, before the signal ends the process. Async-signal-safe. */
+void quoit_crash_notify(void (*notify)(void *arg), void *arg);
 /* Removes the handlers, before `shared` is unmapped. */
 void quoit_crash_remove(void);
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define JOINED_VARIABLE "QUOIT_JOINED" /* tells programs that a PE starts that they are not PEs */
+#define JOINED_VARIABLE "QUOIT_JOINED" /* by which programs that a PE starts learn that they are not PEs */
 
 /* What a launcher leaves in the environment of its processes. */
 static const struct launcher {

@@ -13,7 +13,7 @@
 
 #include "base/status.h"
 
-/* Whether PE 0 of another launcher's job says what is wrong for all of them, so that this process need not. */
+/* Whether PE 0 of another launcher's job reports what is wrong for all of them, so that this process need not. */
 bool quoit_detect_is_silent(void);
 /* Marks the environment: what this process starts, and inherits it, is no PE of its launcher's job. */
 void quoit_detect_mark_joined(void);

@@ -53,7 +53,7 @@ struct quoit_exchange_ops {
     /* A value of one PE, who has put it. */
     enum quoit_status (*get)(struct quoit_exchange *exchange, uint32_t rank, uint32_t part,
                              char value_out[QUOIT_EXCHANGE_BYTES]);
-    /* Tells the launcher that this process may end from now on. */
+    /* Informs the launcher that this process may end from now on. */
     void (*close)(struct quoit_exchange *exchange);
     /* Asks the launcher to end all processes of the job. It may return. */
     void (*abort)(struct quoit_exchange *exchange, int status, const char *text);

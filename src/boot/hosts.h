@@ -18,7 +18,7 @@
 
 #define QUOIT_HOSTS_TEXT_BYTES 64
 
-/* What a process says of itself. */
+/* What a process publishes of itself. */
 struct quoit_hosts_entry {
     const char *machine; /* the same on all processes of a host */
     const char *name;    /* for messages */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* late.h - says once that a wait in shmem_init takes long, while this thread waits.
+/* late.h - reports once that a wait in shmem_init takes long, while this thread waits.
  *
  * Threads: begin and end by the same thread, in pairs.
  */

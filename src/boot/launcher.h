@@ -42,7 +42,7 @@ enum quoit_status quoit_boot_make_memory(struct quoit_boot *boot, const struct q
 /* For rows: maps boot->memory_fd as boot->layout says. NO_MEMORY: errno says why; nothing was reported yet. */
 enum quoit_status quoit_boot_map(struct quoit_boot *boot);
 /* Reports that the memory cannot be mapped, `error` being the errno; returns the status for it. */
-enum quoit_status quoit_boot_say_unmapped(const struct quoit_boot *boot, int error);
+enum quoit_status quoit_boot_report_unmapped(const struct quoit_boot *boot, int error);
 
 /* oshrun.c: INVALID, with a message, if oshrun started this process as a PE and its environment does not show it. */
 enum quoit_status quoit_boot_refuse_stripped(void);

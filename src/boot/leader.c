@@ -30,17 +30,17 @@ enum quoit_leader_role quoit_leader_meet(const char *name, int *fd_out)
     return QUOIT_LEADER_NONE;
 }
 
-bool quoit_leader_hear(int fd, void *told_out, size_t bytes)
+bool quoit_leader_receive(int fd, void *bytes_out, size_t bytes)
 {
     ssize_t n;
     do
-        n = recv(fd, told_out, bytes, MSG_TRUNC); /* the length of the whole message */
+        n = recv(fd, bytes_out, bytes, MSG_TRUNC); /* the length of the whole message */
     while (n < 0 && errno == EINTR);
     close(fd);
     return n == (ssize_t)bytes;
 }
 
-void quoit_leader_tell(int fd, const void *told, size_t bytes, uint32_t count)
+void quoit_leader_publish(int fd, const void *word, size_t bytes, uint32_t count)
 {
     struct pollfd comes = {.fd = fd, .events = POLLIN};
     while (count > 0) {
@@ -52,7 +52,7 @@ void quoit_leader_tell(int fd, const void *told, size_t bytes, uint32_t count)
             continue;
         }
         if (quoit_abstract_is_own(other)) {
-            (void)!send(other, told, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+            (void)!send(other, word, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
             count--;
         }
         close(other);

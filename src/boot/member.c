@@ -252,7 +252,7 @@ static enum quoit_status become_lowest(struct quoit_boot *boot, const struct con
     return status;
 }
 
-/* What one PE of a machine tells the others: the lowest rank on it, and what that says of itself. */
+/* What one PE of a machine publishes for the others: the lowest rank on it, and what that publishes of itself. */
 struct lowest {
     uint32_t rank;
     struct contact contact;
@@ -282,8 +282,8 @@ static enum quoit_status search(struct quoit_exchange *exchange, const struct co
 
 /* So that not every PE of a job asks the launcher for all others, those of a machine ask once. They meet at a name that
  * only the job knows: rank 0's, and the machine. */
-static enum quoit_status ask_or_hear(struct quoit_exchange *exchange, const struct contact *own, const char *agent_of_0,
-                                     struct lowest *lowest_out)
+static enum quoit_status ask_or_receive(struct quoit_exchange *exchange, const struct contact *own,
+                                        const char *agent_of_0, struct lowest *lowest_out)
 {
     char name[QUOIT_AGENT_NAME_BYTES + 16];
     uint32_t count = 0;
@@ -291,16 +291,16 @@ static enum quoit_status ask_or_hear(struct quoit_exchange *exchange, const stru
     snprintf(name, sizeof name, "%.*s-%08x", QUOIT_AGENT_NAME_BYTES - 1, agent_of_0,
              quoit_digest(own->machine, strlen(own->machine)));
     enum quoit_leader_role role = quoit_leader_meet(name, &fd);
-    if (role == QUOIT_LEADER_OTHER && quoit_leader_hear(fd, lowest_out, sizeof *lowest_out) &&
+    if (role == QUOIT_LEADER_OTHER && quoit_leader_receive(fd, lowest_out, sizeof *lowest_out) &&
         lowest_out->rank <= exchange->rank && strncmp(lowest_out->contact.machine, own->machine, FIELD_BYTES) == 0)
         return QUOIT_OK;
     enum quoit_status status = search(exchange, own, lowest_out, role == QUOIT_LEADER_SELF ? &count : NULL);
     if (role == QUOIT_LEADER_SELF)
-        quoit_leader_tell(fd, lowest_out, sizeof *lowest_out, status == QUOIT_OK ? count - 1 : 0);
+        quoit_leader_publish(fd, lowest_out, sizeof *lowest_out, status == QUOIT_OK ? count - 1 : 0);
     return status;
 }
 
-/* The lowest rank on this machine, and what it says. */
+/* The lowest rank on this machine, and what it publishes. */
 static enum quoit_status find_lowest(struct quoit_exchange *exchange, const struct contact *own,
                                      struct lowest *lowest_out)
 {
@@ -309,7 +309,7 @@ static enum quoit_status find_lowest(struct quoit_exchange *exchange, const stru
     if (status != QUOIT_OK)
         return status;
     if (strcmp(first.machine, own->machine) != 0)
-        return ask_or_hear(exchange, own, first.agent, lowest_out);
+        return ask_or_receive(exchange, own, first.agent, lowest_out);
     *lowest_out = (struct lowest){.contact = first};
     return QUOIT_OK;
 }
@@ -342,13 +342,14 @@ static enum quoit_status find_agent(struct quoit_boot *boot, uint64_t data_bytes
     return quoit_watch_connect(boot, name_out);
 }
 
-/* Hosts find each other: the lowest PE of each passes on what the proxy says, and hears; all pass the fence. */
+/* Hosts find each other: the lowest PE of each passes on the contact of its proxy, and receives those of all; all pass
+ * the fence. */
 static enum quoit_status join_hosts(struct quoit_boot *boot)
 {
     struct quoit_exchange *exchange = &boot->exchange;
     struct quoit_boot_message message;
     bool is_lowest = boot->pe == boot->layout.first_pe;
-    enum quoit_status status = is_lowest ? quoit_client_hear_contact(boot, &message) : QUOIT_OK;
+    enum quoit_status status = is_lowest ? quoit_client_receive_contact(boot, &message) : QUOIT_OK;
     if (status == QUOIT_OK && is_lowest)
         status = quoit_exchange_put_block(exchange, PART_NETWORK, message.body.contact.bytes,
                                           sizeof message.body.contact.bytes);
@@ -359,7 +360,7 @@ static enum quoit_status join_hosts(struct quoit_boot *boot)
         status = quoit_exchange_get_block(exchange, boot->hosts->list[host].lowest_rank, PART_NETWORK,
                                           message.body.contact.bytes, sizeof message.body.contact.bytes);
         if (status == QUOIT_OK)
-            status = quoit_client_say(boot, &message);
+            status = quoit_client_send(boot, &message);
     }
     return status;
 }
@@ -472,7 +473,7 @@ static void wait_for_agent(const struct quoit_boot *boot)
 {
     const struct quoit_host_header *header = boot->memory;
     const struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_FINALIZED};
-    if (quoit_client_say(boot, &message) != QUOIT_OK) /* the program has closed the socket */
+    if (quoit_client_send(boot, &message) != QUOIT_OK) /* the program has closed the socket */
         return;
     while (atomic_load(&header->finalized_count) < boot->finalized_count)
         quoit_clock_sleep_ns(LOOK_NS);
@@ -527,9 +528,9 @@ static void crashed(struct quoit_boot *boot)
 {
     const struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_CRASHED};
     const struct quoit_host_header *header = boot->memory;
-    if (boot->layout.job.pe_count == 1 || quoit_client_say(boot, &message) != QUOIT_OK)
+    if (boot->layout.job.pe_count == 1 || quoit_client_send(boot, &message) != QUOIT_OK)
         return;
-    for (uint32_t looks = 0; looks < CRASH_LOOKS_MAX && !atomic_load(&header->is_told); looks++)
+    for (uint32_t looks = 0; looks < CRASH_LOOKS_MAX && !atomic_load(&header->is_reported); looks++)
         nanosleep(&(struct timespec){.tv_nsec = CRASH_LOOK_NS}, NULL);
 }
 

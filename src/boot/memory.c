@@ -12,7 +12,7 @@
 
 #define CHUNK_BYTES 64u
 
-static enum quoit_status say_no_memory(const struct quoit_boot *boot, int error)
+static enum quoit_status report_no_memory(const struct quoit_boot *boot, int error)
 {
     if (error == EFBIG)
         quoit_say("shared memory is a file of %llu MiB, but ulimit -f allows %llu MiB; a smaller SHMEM_SYMMETRIC_SIZE "
@@ -46,10 +46,10 @@ enum quoit_status quoit_boot_make_memory(struct quoit_boot *boot, const struct q
     if (status != QUOIT_OK)
         return status;
     if (boot->layout.total_bytes > quoit_limits_file_bytes())
-        return say_no_memory(boot, EFBIG); /* trying would raise SIGXFSZ */
+        return report_no_memory(boot, EFBIG); /* trying would raise SIGXFSZ */
     if (boot->memory_fd < 0)
         boot->memory_fd = memfd_create("quoit-host", MFD_CLOEXEC);
     if (boot->memory_fd < 0 || ftruncate(boot->memory_fd, (off_t)boot->layout.total_bytes) != 0)
-        return say_no_memory(boot, errno);
+        return report_no_memory(boot, errno);
     return QUOIT_OK;
 }

@@ -23,7 +23,7 @@ static bool is_here(const char *launcher)
     return getenv(QUOIT_BOOT_FD_VARIABLE) != NULL || getenv(QUOIT_BOOT_SOCKET_VARIABLE) != NULL;
 }
 
-static enum quoit_status say_not_there(const char *variable, const char *what)
+static enum quoit_status report_not_there(const char *variable, const char *what)
 {
     quoit_say("%s is \"%.32s\", %s; oshrun sets it, and what stands between must leave it and the descriptor alone "
               "[Q0304]",
@@ -73,7 +73,7 @@ static enum quoit_status connect_to_oshrun(struct quoit_boot *boot)
     if (find_socket(boot, &problem))
         return QUOIT_OK;
     if (!name || !name[0])
-        return say_not_there(variable ? variable : "", problem);
+        return report_not_there(variable ? variable : "", problem);
     enum quoit_status status = attach(boot, name);
     if (status == QUOIT_GONE)
         quoit_say(
@@ -82,7 +82,7 @@ static enum quoit_status connect_to_oshrun(struct quoit_boot *boot)
             "  what stands between has closed the descriptor %s=%.32s; to run one PE alone: unset %s %s",
             QUOIT_BOOT_FD_VARIABLE, variable ? variable : "", QUOIT_BOOT_FD_VARIABLE, QUOIT_BOOT_SOCKET_VARIABLE);
     else if (status != QUOIT_OK)
-        return say_not_there(variable ? variable : "", problem);
+        return report_not_there(variable ? variable : "", problem);
     return status == QUOIT_OK ? QUOIT_OK : QUOIT_INVALID;
 }
 
@@ -130,14 +130,14 @@ static void leaving(struct quoit_boot *boot, uint64_t meeting_count, bool is_exi
     struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_LEAVING};
     message.body.leaving.meeting_count = meeting_count;
     message.body.leaving.is_exit = is_exit;
-    if (quoit_client_say(boot, &message) != QUOIT_OK)
+    if (quoit_client_send(boot, &message) != QUOIT_OK)
         quoit_client_leave_word(boot, QUOIT_BOOT_LEAVING, 0, meeting_count);
 }
 
 static void finalized(struct quoit_boot *boot)
 {
     const struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_FINALIZED};
-    if (quoit_client_say(boot, &message) != QUOIT_OK)
+    if (quoit_client_send(boot, &message) != QUOIT_OK)
         quoit_client_leave_word(boot, QUOIT_BOOT_FINALIZED, 0, 0);
 }
 
@@ -147,11 +147,11 @@ static bool end_job(struct quoit_boot *boot, int status, const char *text, uint6
     message.body.abort.status = status;
     message.body.abort.from = from;
     snprintf(message.body.abort.text, sizeof message.body.abort.text, "%s", text);
-    if (quoit_client_say(boot, &message) == QUOIT_OK)
+    if (quoit_client_send(boot, &message) == QUOIT_OK)
         return true;
     if (boot->memory)
         quoit_client_leave_word(boot, QUOIT_BOOT_ABORT, (uint32_t)status, 0);
-    return false; /* the text is told by this process */
+    return false; /* this process prints the text */
 }
 
 const struct quoit_boot_ops quoit_boot_oshrun = {

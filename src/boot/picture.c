@@ -34,9 +34,9 @@ static void paint_host(struct canvas *canvas, uint32_t line, uint32_t middle, ui
 static void paint_direction(struct canvas *canvas, uint32_t line, uint32_t column, const char *arrow, uint32_t from,
                             enum quoit_side side)
 {
-    char told[QUOIT_PICTURE_TEXT_BYTES] = "", text[QUOIT_PICTURE_TEXT_BYTES + 8];
-    canvas->picture->describe(canvas->picture->arg, canvas->picture->hosts.first + from, side, told);
-    snprintf(text, sizeof text, " %s %s ", arrow, told);
+    char described[QUOIT_PICTURE_TEXT_BYTES] = "", text[QUOIT_PICTURE_TEXT_BYTES + 8];
+    canvas->picture->describe(canvas->picture->arg, canvas->picture->hosts.first + from, side, described);
+    snprintf(text, sizeof text, " %s %s ", arrow, described);
     paint(canvas, line, column, text);
 }
 

@@ -61,7 +61,7 @@ static bool is_here(void)
 }
 
 /* Reports `what`, followed by the printable part of the answer. */
-static enum quoit_status say_broken(const struct quoit_exchange *exchange, const char *what, const char *answer)
+static enum quoit_status report_broken(const struct quoit_exchange *exchange, const char *what, const char *answer)
 {
     char text[81];
     size_t length = 0;
@@ -73,7 +73,7 @@ static enum quoit_status say_broken(const struct quoit_exchange *exchange, const
     return QUOIT_INVALID;
 }
 
-static enum quoit_status say_closed(const struct quoit_exchange *exchange)
+static enum quoit_status report_closed(const struct quoit_exchange *exchange)
 {
     (void)exchange;
     quoit_say("the launcher has closed the PMI connection: it ended, or this is the second OpenSHMEM or MPI program of "
@@ -177,7 +177,7 @@ static enum quoit_status report(const struct quoit_exchange *exchange, const cha
 {
     if (!wrong)
         return QUOIT_OK;
-    return wrong == was_closed ? say_closed(exchange) : say_broken(exchange, wrong, answer);
+    return wrong == was_closed ? report_closed(exchange) : report_broken(exchange, wrong, answer);
 }
 
 static enum quoit_status read_line(const struct quoit_exchange *exchange, char line_out[QUOIT_PMI_MESSAGE_BYTES])
@@ -199,19 +199,19 @@ static enum quoit_status ask(const struct quoit_exchange *exchange, const char *
 {
     va_list args;
     if (!is_connected(exchange))
-        return say_closed(exchange);
+        return report_closed(exchange);
     va_start(args, format);
     bool is_sent = send_message(exchange, format, args);
     va_end(args);
     if (!is_sent)
-        return say_closed(exchange);
+        return report_closed(exchange);
     enum quoit_status status = report(exchange, take_message(exchange, answer_out), answer_out);
     if (status != QUOIT_OK)
         return status;
     if (!quoit_pmi_is(answer_out, exchange->version, name))
-        return say_broken(exchange, "sent another answer than it was asked for", answer_out);
+        return report_broken(exchange, "sent another answer than it was asked for", answer_out);
     if (quoit_pmi_number(answer_out, exchange->version, "rc", 0) != 0)
-        return say_broken(exchange, "refused what it was asked for", answer_out);
+        return report_broken(exchange, "refused what it was asked for", answer_out);
     return QUOIT_OK;
 }
 
@@ -240,14 +240,14 @@ static enum quoit_status connect_to(struct quoit_exchange *exchange, const char 
     char host[256], port[8];
     struct sockaddr_storage address;
     if (!quoit_pmi_port(port_text, host, sizeof host, port, sizeof port) || find_address(host, port, &address) != 0)
-        return say_broken(exchange, "cannot be found at PMI_PORT", port_text);
+        return report_broken(exchange, "cannot be found at PMI_PORT", port_text);
     exchange->fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (exchange->fd >= 0 && connect(exchange->fd, (struct sockaddr *)&address, sizeof address) != 0) {
         close(exchange->fd);
         exchange->fd = -1;
     }
     if (!is_socket(exchange->fd, &exchange->fd_inode))
-        return say_broken(exchange, "cannot be made to PMI_PORT", port_text);
+        return report_broken(exchange, "cannot be made to PMI_PORT", port_text);
     return QUOIT_OK;
 }
 
@@ -260,7 +260,7 @@ static enum quoit_status introduce(struct quoit_exchange *exchange)
     for (int i = 0; status == QUOIT_OK && i < 3; i++) { /* size, rank and debug, in this order or another */
         status = read_line(exchange, line);
         if (status == QUOIT_OK && !quoit_pmi_is(line, 1, "set"))
-            return say_broken(exchange, "sent another answer than it was asked for", line);
+            return report_broken(exchange, "sent another answer than it was asked for", line);
         rank = quoit_pmi_number(line, 1, "rank", rank);
         size = quoit_pmi_number(line, 1, "size", size);
     }
@@ -274,7 +274,7 @@ static enum quoit_status open_1(struct quoit_exchange *exchange)
     char answer[QUOIT_PMI_MESSAGE_BYTES];
     enum quoit_status status = ask(exchange, "my_kvsname", answer, "cmd=get_my_kvsname\n");
     if (status == QUOIT_OK && !quoit_pmi_value(answer, 1, "kvsname", exchange->job, sizeof exchange->job))
-        return say_broken(exchange, "named no job", answer);
+        return report_broken(exchange, "named no job", answer);
     return status;
 }
 
@@ -300,22 +300,22 @@ static enum quoit_status choose_version(struct quoit_exchange *exchange, bool is
 {
     char answer[QUOIT_PMI_MESSAGE_BYTES];
     if (!is_connected(exchange))
-        return say_closed(exchange);
+        return report_closed(exchange);
     char request[64];
     int length = snprintf(request, sizeof request, "cmd=init pmi_version=%d pmi_subversion=%d\n", is_second ? 2 : 1,
                           is_second ? 0 : 1);
     if (!send_all(exchange, request, (size_t)length))
-        return say_closed(exchange);
+        return report_closed(exchange);
     enum quoit_status status = read_line(exchange, answer);
     if (status != QUOIT_OK)
         return status;
     if (!quoit_pmi_is(answer, 1, "response_to_init"))
-        return say_broken(exchange, "sent another answer than it was asked for", answer);
+        return report_broken(exchange, "sent another answer than it was asked for", answer);
     bool is_refused = quoit_pmi_number(answer, 1, "rc", 0) != 0;
     if (is_refused && !is_second && quoit_pmi_number(answer, 1, "pmi_version", 1) == 2)
         return choose_version(exchange, true);
     if (is_refused)
-        return say_broken(exchange, "refused what it was asked for", answer);
+        return report_broken(exchange, "refused what it was asked for", answer);
     return is_second ? open_2(exchange) : open_1(exchange);
 }
 
@@ -338,7 +338,7 @@ static enum quoit_status open_any(struct quoit_exchange *exchange, bool is_secon
         status = is_begun ? open_1(exchange) : choose_version(exchange, is_second);
     if (status == QUOIT_OK &&
         (exchange->size < 1 || exchange->size > QUOIT_EXCHANGE_RANKS_MAX || exchange->rank >= exchange->size))
-        return say_broken(exchange, "gave no rank below the size (PMI_RANK, PMI_SIZE)", NULL);
+        return report_broken(exchange, "gave no rank below the size (PMI_RANK, PMI_SIZE)", NULL);
     if (status == QUOIT_OK)
         fcntl(exchange->fd, F_SETFD, FD_CLOEXEC); /* programs that this one starts are not part of the job */
     return status;
@@ -393,13 +393,13 @@ static enum quoit_status get(struct quoit_exchange *exchange, uint32_t rank, uin
     else
         status = ask(exchange, "get_result", answer, "cmd=get kvsname=%s key=%s\n", exchange->job, key);
     if (status == QUOIT_OK && !quoit_pmi_value(answer, exchange->version, "value", value_out, QUOIT_EXCHANGE_BYTES))
-        return say_broken(exchange, "has no value of a PE", answer);
+        return report_broken(exchange, "has no value of a PE", answer);
     return status;
 }
 
 /* Sends a request without reading a response: the process is about to end, or MPI is the next reader. */
-static void tell(struct quoit_exchange *exchange, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void tell(struct quoit_exchange *exchange, const char *format, ...)
+static void notify(struct quoit_exchange *exchange, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void notify(struct quoit_exchange *exchange, const char *format, ...)
 {
     va_list args;
     if (!is_connected(exchange))
@@ -415,7 +415,7 @@ static void close_it(struct quoit_exchange *exchange)
     char answer[QUOIT_PMI_MESSAGE_BYTES];
     if (exchange->is_closed || quoit_boot_mpi_was_used()) /* MPI_Finalize closes, which launchers accept once */
         return;
-    tell(exchange, "%s", exchange->version == 2 ? "cmd=finalize;" : "cmd=finalize\n");
+    notify(exchange, "%s", exchange->version == 2 ? "cmd=finalize;" : "cmd=finalize\n");
     /* The acknowledgement is awaited whole, whatever it says: Hydra sends it in two pieces, and kills the job where the
      * second finds the connection closed. */
     if (is_connected(exchange))
@@ -426,9 +426,9 @@ static void close_it(struct quoit_exchange *exchange)
 static void abort_it(struct quoit_exchange *exchange, int status, const char *text)
 {
     if (exchange->version == 2)
-        tell(exchange, "cmd=abort;isworld=TRUE;msg=%.80s;", text);
+        notify(exchange, "cmd=abort;isworld=TRUE;msg=%.80s;", text);
     else
-        tell(exchange, "cmd=abort exitcode=%d\n", status);
+        notify(exchange, "cmd=abort exitcode=%d\n", status);
 }
 
 const struct quoit_exchange_ops quoit_exchange_pmi = {

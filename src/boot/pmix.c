@@ -65,7 +65,7 @@ static bool is_here(void)
     return getenv("PMIX_NAMESPACE") && getenv("PMIX_RANK") && !quoit_detect_is_inherited();
 }
 
-static enum quoit_status say_failed(const struct quoit_pmix *pmix, const char *what, int status)
+static enum quoit_status report_failed(const struct quoit_pmix *pmix, const char *what, int status)
 {
     quoit_say("the launcher's PMIx refused %s: %s [Q0309]", what, pmix->error_text(status));
     return QUOIT_SYSTEM;
@@ -134,12 +134,12 @@ static enum quoit_status open_it(struct quoit_exchange *exchange)
         return loaded;
     int status = pmix->init(&pmix->self, NULL, 0);
     if (status != 0)
-        return say_failed(pmix, "the connection", status);
+        return report_failed(pmix, "the connection", status);
     struct process job = pmix->self;
     job.rank = RANK_WILDCARD;
     status = pmix->get(&job, "pmix.job.size", NULL, 0, &size);
     if (status != 0 || size->type != TYPE_UINT32)
-        return say_failed(pmix, "the size of the job", status);
+        return report_failed(pmix, "the size of the job", status);
     exchange->rank = pmix->self.rank;
     exchange->size = size->data.uint32;
     release(size);
@@ -168,7 +168,7 @@ static enum quoit_status put(struct quoit_exchange *exchange, uint32_t part, con
     int status = pmix->put(SCOPE_GLOBAL, key_of(part, key), &value);
     if (status == 0)
         status = pmix->commit();
-    return status == 0 ? QUOIT_OK : say_failed(pmix, "a value", status);
+    return status == 0 ? QUOIT_OK : report_failed(pmix, "a value", status);
 }
 
 static enum quoit_status fence(struct quoit_exchange *exchange)
@@ -178,7 +178,7 @@ static enum quoit_status fence(struct quoit_exchange *exchange)
     struct info collect = {.key = "pmix.collect", .value = {.type = TYPE_BOOL, .data.flag = true}};
     job.rank = RANK_WILDCARD;
     int status = pmix->fence(&job, 1, &collect, 1);
-    return status == 0 ? QUOIT_OK : say_failed(pmix, "a fence", status);
+    return status == 0 ? QUOIT_OK : report_failed(pmix, "a fence", status);
 }
 
 static enum quoit_status get(struct quoit_exchange *exchange, uint32_t rank, uint32_t part,
@@ -191,7 +191,7 @@ static enum quoit_status get(struct quoit_exchange *exchange, uint32_t rank, uin
     other.rank = rank;
     int status = pmix->get(&other, key_of(part, key), NULL, 0, &value);
     if (status != 0 || !value || value->type != TYPE_STRING)
-        return say_failed(pmix, "the value of a PE", status);
+        return report_failed(pmix, "the value of a PE", status);
     snprintf(value_out, QUOIT_EXCHANGE_BYTES, "%s", value->data.string);
     release(value);
     return QUOIT_OK;

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define GROUPS_MAX      8 /* more than this explain nothing */
-#define GROUPS_TOLD_MAX 4
+#define GROUPS_MAX         8 /* more than this explain nothing */
+#define GROUPS_WRITTEN_MAX 4
 
 /* PEs at the same position. */
 struct group {
@@ -172,21 +172,21 @@ static void write_group(const struct quoit_report *report, const struct quoit_po
 }
 
 bool quoit_positions_write(const struct quoit_report *report, const struct quoit_positions *positions, uint32_t except,
-                           bool tells_ended)
+                           bool includes_ended)
 {
     struct group groups[GROUPS_MAX];
-    uint32_t told = 0, group_count = report->out ? group_pes(positions, except, groups) : 0;
+    uint32_t written = 0, group_count = report->out ? group_pes(positions, except, groups) : 0;
     bool has_alive = false;
     for (uint32_t i = 0; i < group_count; i++) {
         has_alive |= groups[i].position->is_alive;
-        if (!groups[i].position->is_alive && !tells_ended)
+        if (!groups[i].position->is_alive && !includes_ended)
             continue;
-        if (told == GROUPS_TOLD_MAX) {
+        if (written == GROUPS_WRITTEN_MAX) {
             fprintf(report->out, "  and others elsewhere\n");
             break;
         }
         write_group(report, positions, &groups[i]);
-        told++;
+        written++;
     }
     return has_alive;
 }

@@ -58,10 +58,10 @@ void quoit_position_note(struct quoit_position *position, const struct quoit_pe_
 /* Fills in what it waits for, with the names of its program's variables. */
 void quoit_position_describe(struct quoit_position *position, const struct quoit_wait_desc_job *job, uint32_t pe,
                              const char *executable);
-/* Writes them all, but that of the PE `except`, in a few lines. tells_ended: including those that had ended. Returns
+/* Writes them all, but that of the PE `except`, in a few lines. includes_ended: including those that had ended. Returns
  * whether some had not. */
 bool quoit_positions_write(const struct quoit_report *report, const struct quoit_positions *positions, uint32_t except,
-                           bool tells_ended);
+                           bool includes_ended);
 /* Q0140, Q0141 or Q0142: all PEs of a job wait, and why none goes on. begin: of the sentence, such as
  * quoit_positions_describe_hang() writes. False: no cause is known, and nothing was written. */
 bool quoit_positions_report_hang(struct quoit_report *report, const struct quoit_positions *positions,

@@ -22,14 +22,14 @@
  * connection.
  *
  * LEAVING, FINALIZED and ABORT of a PE that has closed its socket are left in its record (host/pe_record.h). To an
- * agent they are always left there, as is EXITED, and a second connection of each PE tells the agent when its process
+ * agent they are always left there, as is EXITED, and a second connection of each PE shows the agent when its process
  * ends:
  *
  *   CONTACT bytes       ->                    from the lowest PE of a host, one of each host, after
- *                       <-   CONTACT bytes    what the proxy of this host must tell the others
+ *                       <-   CONTACT bytes    what the other hosts must know of this one's proxy
  *   FINALIZED           ->                    from the lowest PE: all PEs of its host have passed shmem_finalize
- *   CRASHED             ->                    a signal ends the PE, whose record says how; it waits until that was told
- *   WATCH               ->                    on a connection of its own, held open by a thread of the PE
+ *   CRASHED             ->                    a signal ends the PE, whose record says how; it waits until that was
+ * reported WATCH               ->                    on a connection of its own, held open by a thread of the PE
  *                       <-   LIFE + fd        to be held until the process ends (life.h); two to the lowest PE
  *                       <-   END status       the job is ended: exit with this status
  *   START + fds         ->                    from the lowest PE, which starts the agent, on what serves as its WATCH

@@ -18,7 +18,7 @@ struct quoit_host_header {
     _Atomic uint64_t barrier_arrived_count;  /* writer: the host's first PE. Papers' barriers entered by the host */
     _Atomic uint64_t barrier_released_count; /* writer: lane 0. Of these, the ones it may leave */
     struct quoit_machine machine;     /* writer: the proxy, or the creator of the memory of the only host, at start */
-    _Atomic uint32_t is_told;         /* writer: the agent. It has said how a PE crashed, which therefore may die */
+    _Atomic uint32_t is_reported;     /* writer: the agent. It has reported how a PE crashed, which therefore may die */
     _Atomic uint32_t finalized_count; /* writer: the agent. How often the PEs of all hosts have passed shmem_finalize */
     uint32_t unused[5];
     /* Writer: the proxy, at start. Payload sizes from which on frames go by DMA, and puts to a neighbour go through the

@@ -339,7 +339,7 @@ static void begin(int thread_level, const struct quoit_options *options)
                              quoit_job_config_has_proxies(&quoit_job.boot.layout.job);
     if (thread_level > SHMEM_THREAD_FUNNELED)
         quoit_job.fabric->self.has_threads = true;
-    quoit_crash_tell(quoit_boot_crashed, &quoit_job.boot);
+    quoit_crash_notify(quoit_boot_crashed, &quoit_job.boot);
     quoit_crash_install(quoit_job.fabric->self.shared, &quoit_job.fabric->self.call, &quoit_job.fabric->self.call_from);
     quoit_placement_start_pe(&quoit_job.boot.layout, quoit_job.boot.memory, quoit_job.fabric->self.local);
 }

@@ -100,7 +100,7 @@ class Machines(scenario.Case):
         begin = time.monotonic()
         _, err = job.communicate(timeout=scenario.LIMIT_S)
         self.assertGreater(time.monotonic() - begin, 4)
-        self.assertRegex(err.decode(), rf"(?m)^oshrun: ({names}) was lost: nothing was heard of it for [\d.]+ s")
+        self.assertRegex(err.decode(), rf"(?m)^oshrun: ({names}) was lost: nothing came from it for [\d.]+ s")
         scenario.send(victim, signal.SIGCONT)  # unless its shell was killed, and it with that
 
 
@@ -836,7 +836,7 @@ class Hosts(Looks, Apart, Machines):
         job = self.busy(*LIMIT)
         self.plug(1, "down")
         self.addCleanup(self.plug, 1, "up")
-        self.end_of(job, 1, self.addresses[1] + rf" was lost: nothing was heard of it for {LIMIT_S}\.\d s.*Q0225", LIMIT_S)
+        self.end_of(job, 1, self.addresses[1] + rf" was lost: nothing came from it for {LIMIT_S}\.\d s.*Q0225", LIMIT_S)
 
     def test_cable_out_for_a_while(self):
         """One line says so, one that the host is back, and the job goes on."""
@@ -867,7 +867,7 @@ class Hosts(Looks, Apart, Machines):
         self.assertEqual(job.stdout.readline(), b"begun\n")
         self.plug(2, "down")
         self.addCleanup(self.plug, 2, "up")
-        self.end_of(job, 1, self.addresses[2] + rf" was lost: nothing was heard of it for {LIMIT_S}\.\d s", LIMIT_S)
+        self.end_of(job, 1, self.addresses[2] + rf" was lost: nothing came from it for {LIMIT_S}\.\d s", LIMIT_S)
 
     def test_random_kills(self):
         seed = int(os.environ.get("MACHINES_SEED", random.getrandbits(32)))

@@ -57,7 +57,7 @@ class Faults(scenario.Case):
         self.assertEqual(result.status, 0, result)
         lines = [line for line in result.err.splitlines() if "(--fault)" in line]
         self.assertLess(len(lines), 120 + 10 * result.seconds)
-        self.assertRegex("\n".join(lines), r"after \d+ changes that are not told")
+        self.assertRegex("\n".join(lines), r"after \d+ changes that are not printed")
 
     def test_faults_faster_than_they_can_be_done(self):
         """oshrun keeps serving: its own time limit ends the job."""

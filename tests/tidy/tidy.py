@@ -340,10 +340,11 @@ RING = ("src/ring/", "src/wire/", "tests/model/", "docs/design/failover.md", "do
 SOURCES = ("include/", "src/", "sim/", "cmd/", "python/", "docs/", "tests/", "examples/", "bench/")
 NETWORKS = ("src/", "cmd/", "docs/design/network.md")
 EVERYWHERE = SOURCES + ("README.md", "ARCHITECTURE.md", "CHANGELOG.md")
+SUPERVISORS = ("src/boot/", "src/host/", "src/serve/", "cmd/oshrun/")
 WORDS = [
     (r"news", "link-state update", EVERYWHERE),
     (r"owe|owes|owed|owing", "pending", EVERYWHERE),
-    (r"hear|hears|heard", "receive, learn", PROTOCOL),
+    (r"hear|hears|heard", "receive, learn", PROTOCOL + SUPERVISORS),
     (r"asking|asker|askers", "requesting, request", PROTOCOL),
     (r"shape|shapes", "job config; the range of a team", ("include/", "src/", "docs/", "cmd/oshrun/")),
     (r"node|nodes", "host, or proxy (a node is a host to readers of Slurm, UCX or OpenSHMEM)",
@@ -363,7 +364,7 @@ WORDS = [
      ("include/", "src/shmem/", "src/link/", "src/engine/", "src/host/", "src/ring/", "tests/model/")),
     (r"life|serial|serials", "epoch of a link, incarnation of a peer",
      ("src/ring/", "src/wire/", "src/link/", "src/lane/", "src/proxy/", "src/engine/", "src/port/", "src/host/", "tests/model/")),
-    (r"(?:tell|tells|told|telling)(?![ _]apart)", "advertise, report, inform", RING),
+    (r"(?:tell|tells|told|telling)(?![ _]apart)", "advertise, report, inform, publish", RING + SUPERVISORS),
     (r"kept(?! an injection)", "response cache; stored", RING),
     (r"(?<!under[ _])(?<!on its )(?<!on the )(?:way|ways)", "direction, side, route; transport", RING),
     (r"(?:other|one) way a?round|all the way round", "in the other direction; around", SOURCES),
@@ -380,6 +381,7 @@ WORDS = [
 ]
 # Uses that mean something else: a file and the line's text that is allowed there.
 WORDS_ALLOWED = [
+    (r"src/host/contact\.h|src/boot/info\.c", r"is_told"),  # engine/ring reads it too
     (r"src/dsm/", r"(?i)node"),  # a program's data structures
     (r"src/link/|src/lane/", r"QUOIT_HOLD_|HELD"),  # a flapping link is held down
     (r"cmd/quoit/figures/hybrid\.py", r"intra-node"),  # the title of a paper
