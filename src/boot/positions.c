@@ -36,14 +36,15 @@ uint32_t quoit_positions_list(uint32_t first, uint32_t count, bool (*is_member)(
         uint32_t last = pe;
         while (last + 1 < end && is_member(arg, last + 1))
             last++;
+        if (last == pe + 1)
+            last = pe; /* "3,4", not "3-4" */
         member_count += last - pe + 1;
         if (used + 28 < sizeof list)
-            used += (size_t)snprintf(list + used, sizeof list - used, last > pe + 1 ? "%s%u-%u" : "%s%u",
-                                     used ? "," : "", pe, last);
+            used += (size_t)snprintf(list + used, sizeof list - used, last > pe ? "%s%u-%u" : "%s%u", used ? "," : "",
+                                     pe, last);
         else if (list[used - 1] != '.')
             used += (size_t)snprintf(list + used, sizeof list - used, ",...");
-        if (last > pe + 1)
-            pe = last;
+        pe = last;
     }
     snprintf(text_out, QUOIT_POSITIONS_LIST_BYTES, "PE%s %s", member_count == 1 ? "" : "s", list);
     return member_count;
