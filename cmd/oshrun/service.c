@@ -120,9 +120,10 @@ static void take_abort(struct pe *pe, const struct quoit_boot_message *message)
         take_exit(pe, status);
 }
 
-static void take_leaving(struct pe *pe, uint64_t meeting_count)
+static void take_leaving(struct pe *pe, uint64_t meeting_count, bool is_exit)
 {
     pe->is_leaving = true;
+    pe->leaves_by_exit = is_exit;
     pe->meeting_count = meeting_count;
     pe->job->leaving_count++;
 }
@@ -170,6 +171,7 @@ static void pass_word_on(struct pe *pe, uint32_t kind, const struct quoit_pe_sha
     struct quoit_boot_message message = {.magic = QUOIT_BOOT_MAGIC, .kind = QUOIT_BOOT_LEAVING};
     if ((kind == QUOIT_BOOT_LEAVING || kind == QUOIT_BOOT_FINALIZED) && !pe->is_leaving) {
         message.body.leaving.meeting_count = shared->unsent_meetings;
+        message.body.leaving.is_exit = shared->unsent_status;
         pe->is_leaving = true;
         pass_on(pe, &message);
     }
@@ -199,7 +201,7 @@ static void read_word(struct pe *pe)
     if (kind == QUOIT_BOOT_ABORT && !pe->is_exiting)
         take_exit(pe, (int)(shared->unsent_status & 0xff));
     if ((kind == QUOIT_BOOT_LEAVING || kind == QUOIT_BOOT_FINALIZED) && !pe->is_leaving)
-        take_leaving(pe, shared->unsent_meetings);
+        take_leaving(pe, shared->unsent_meetings, shared->unsent_status != 0);
     if (kind == QUOIT_BOOT_FINALIZED)
         take_finalized(pe);
 }
@@ -214,8 +216,7 @@ static void take_message(struct pe *pe, const struct quoit_boot_message *message
         pe->phase = QUOIT_PHASE_READY;
         pe->job->ready_count++;
     } else if (message->kind == QUOIT_BOOT_LEAVING && pe->phase == QUOIT_PHASE_RUNNING && !pe->is_leaving) {
-        take_leaving(pe, message->body.leaving.meeting_count);
-        pe->leaves_by_exit = message->body.leaving.is_exit != 0;
+        take_leaving(pe, message->body.leaving.meeting_count, message->body.leaving.is_exit != 0);
     } else if (message->kind == QUOIT_BOOT_FINALIZED && pe->phase == QUOIT_PHASE_RUNNING) {
         take_finalized(pe);
     } else if (message->kind == QUOIT_BOOT_ABORT) {

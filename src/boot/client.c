@@ -170,7 +170,8 @@ void quoit_client_leave_word(struct quoit_boot *boot, enum quoit_boot_kind kind,
                              uint64_t meeting_count)
 {
     struct quoit_pe_shared *shared = quoit_memory_pe(&boot->layout, boot->memory, boot->pe - boot->layout.first_pe);
-    shared->unsent_status = status;
+    if (kind != QUOIT_BOOT_FINALIZED) /* how it has left stays there */
+        shared->unsent_status = status;
     if (kind == QUOIT_BOOT_LEAVING)
         shared->unsent_meetings = meeting_count;
     atomic_store_explicit(&shared->unsent_kind, kind, memory_order_release); /* pairs with read_word in the launcher */

@@ -24,7 +24,8 @@ QUOIT_MUST_USE enum quoit_status quoit_client_barrier(struct quoit_boot *boot);
 /* Waits for CONTACT, from the agent. */
 QUOIT_MUST_USE enum quoit_status quoit_client_receive_contact(const struct quoit_boot *boot,
                                                               struct quoit_boot_message *message_out);
-/* Leaves LEAVING, FINALIZED, ABORT or EXITED in the record of the PE, where the other side finds it. */
+/* Leaves LEAVING, FINALIZED, ABORT or EXITED in the record of the PE, where the other side finds it. status: of LEAVING
+ * whether it is by an exit (quoit_boot_leaving). */
 void quoit_client_leave_word(struct quoit_boot *boot, enum quoit_boot_kind kind, uint32_t status,
                              uint64_t meeting_count);
 

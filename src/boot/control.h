@@ -135,7 +135,7 @@ struct quoit_control_frame {
 struct quoit_control_left {
     uint64_t meeting_count;
     uint32_t pe;
-    uint32_t unused;
+    uint32_t how; /* enum quoit_report_leaving */
 };
 
 struct quoit_control_where {
@@ -147,6 +147,7 @@ struct quoit_control_where {
 /* PEs that are elsewhere, though `left` has passed shmem_finalize. */
 struct quoit_control_elsewhere {
     uint32_t left;
+    uint32_t how; /* that has left; enum quoit_report_leaving */
     uint32_t count;
     struct quoit_control_where pes[QUOIT_CONTROL_ELSEWHERE_MAX];
 };

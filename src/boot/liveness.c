@@ -67,6 +67,15 @@ static struct quoit_control_where find_where(const struct quoit_liveness *livene
     return where;
 }
 
+/* Of a PE of the job that has begun shmem_finalize. What one of another host has done is not known here. */
+static enum quoit_report_leaving how_left(const struct quoit_liveness *liveness, uint32_t pe)
+{
+    uint32_t local = pe - liveness->host->layout.first_pe;
+    if (local >= liveness->host->layout.local_count)
+        return QUOIT_REPORT_LEFT_SOMEHOW;
+    return record(liveness, local)->unsent_status ? QUOIT_REPORT_LEFT_BY_EXIT : QUOIT_REPORT_LEFT_BY_CALL;
+}
+
 static const char *name_of(const struct quoit_liveness *liveness, uint32_t pe)
 {
     return liveness->hosts->list[quoit_job_config_host_of_pe(&liveness->host->layout.job, pe)].name;
@@ -219,7 +228,8 @@ struct quoit_control_left quoit_liveness_left(const struct quoit_liveness *liven
     for (uint32_t pe = 0; pe < liveness->host->layout.local_count; pe++)
         if (word(liveness, pe) == QUOIT_BOOT_FINALIZED && record(liveness, pe)->unsent_meetings < left.meeting_count)
             left = (struct quoit_control_left){.meeting_count = record(liveness, pe)->unsent_meetings,
-                                               .pe = liveness->host->layout.first_pe + pe};
+                                               .pe = liveness->host->layout.first_pe + pe,
+                                               .how = how_left(liveness, liveness->host->layout.first_pe + pe)};
     return left;
 }
 
@@ -230,7 +240,7 @@ static bool find_elsewhere(const struct quoit_liveness *liveness, struct quoit_c
     struct quoit_control_left left = quoit_liveness_left(liveness);
     if (liveness->has_left && liveness->left.meeting_count < left.meeting_count)
         left = liveness->left;
-    *found_out = (struct quoit_control_elsewhere){.left = left.pe};
+    *found_out = (struct quoit_control_elsewhere){.left = left.pe, .how = left.how};
     for (uint32_t pe = 0; pe < liveness->host->layout.local_count && left.meeting_count != UINT64_MAX; pe++) {
         uint32_t kind = word(liveness, pe);
         bool is_elsewhere =
@@ -255,7 +265,8 @@ static enum quoit_liveness_verdict report_left(const struct quoit_liveness *live
         return QUOIT_LIVENESS_LEFT;
     if (quoit_report_open(&report, "quoit")) {
         quoit_report_left(&report, QUOIT_REPORT_LEFT_ELSEWHERE, found->left, name_of(liveness, found->left),
-                          QUOIT_REPORT_LEFT_SOMEHOW);
+                          found->how == QUOIT_REPORT_LEFT_BY_EXIT ? QUOIT_REPORT_LEFT_BY_EXIT
+                                                                  : QUOIT_REPORT_LEFT_BY_CALL);
         if (is_own)
             quoit_liveness_write_places(liveness, &report, found->left, false);
         for (uint32_t i = 0; i < found->count && !is_own; i++)
@@ -304,7 +315,7 @@ static void report_end(const struct quoit_liveness *liveness, enum quoit_rounds_
     if (!quoit_report_open(&report, "quoit"))
         return;
     quoit_report_left(&report, is_lock ? QUOIT_REPORT_LEFT_LOCK : QUOIT_REPORT_LEFT_POLLED, left,
-                      name_of(liveness, left), QUOIT_REPORT_LEFT_SOMEHOW);
+                      name_of(liveness, left), how_left(liveness, left));
     if (is_lock && rounds->waiter - liveness->host->layout.first_pe >= liveness->host->layout.local_count)
         write_where(&report, &(struct quoit_control_where){.pe = rounds->waiter, .call = "shmem_set_lock"});
     quoit_liveness_write_places(liveness, &report, left, false);
@@ -341,8 +352,8 @@ static void report_leaver(const struct quoit_liveness *liveness)
     struct quoit_report report;
     if (!quoit_report_open(&report, "quoit"))
         return;
-    quoit_report_leaver(&report, sum->leaver, name_of(liveness, sum->leaver), QUOIT_REPORT_LEFT_SOMEHOW, sum->has_polls,
-                        QUOIT_ROUNDS_WARN_NS);
+    quoit_report_leaver(&report, sum->leaver, name_of(liveness, sum->leaver), how_left(liveness, sum->leaver),
+                        sum->has_polls, QUOIT_ROUNDS_WARN_NS);
     quoit_liveness_write_places(liveness, &report, QUOIT_POSITIONS_NOBODY, true);
     quoit_report_print(&report);
 }

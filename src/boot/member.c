@@ -463,8 +463,7 @@ static enum quoit_status barrier(struct quoit_boot *boot)
 
 static void leaving(struct quoit_boot *boot, uint64_t meeting_count, bool is_exit)
 {
-    (void)is_exit;
-    quoit_client_leave_word(boot, QUOIT_BOOT_LEAVING, 0, meeting_count);
+    quoit_client_leave_word(boot, QUOIT_BOOT_LEAVING, is_exit, meeting_count);
 }
 
 /* Of several hosts: the proxy still carries the last barrier of other hosts' PEs. Of one: an agent that is stopped

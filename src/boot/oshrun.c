@@ -131,7 +131,7 @@ static void leaving(struct quoit_boot *boot, uint64_t meeting_count, bool is_exi
     message.body.leaving.meeting_count = meeting_count;
     message.body.leaving.is_exit = is_exit;
     if (quoit_client_send(boot, &message) != QUOIT_OK)
-        quoit_client_leave_word(boot, QUOIT_BOOT_LEAVING, 0, meeting_count);
+        quoit_client_leave_word(boot, QUOIT_BOOT_LEAVING, is_exit, meeting_count);
 }
 
 static void finalized(struct quoit_boot *boot)

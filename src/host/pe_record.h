@@ -81,7 +81,7 @@ struct quoit_pe_shared {
     /* The last message of the PE that did not reach the launcher: the program closed the boot socket. Writer: the PE,
      * `unsent_kind` last (release); pairs with an acquire in the launcher. */
     _Atomic uint32_t unsent_kind; /* enum quoit_boot_kind; 0: none */
-    uint32_t unsent_status;       /* of ABORT */
+    uint32_t unsent_status;       /* of ABORT and EXITED; of LEAVING and FINALIZED: whether by an exit */
     uint64_t unsent_meetings;     /* of LEAVING */
     _Atomic uint32_t outer_pid;   /* writer: the launcher, once. The PE's process in the launcher's pid namespace */
     /* Writer: who is about to end the job, before it sends SIGURG to learn where the PE is. See boot/crash.h. */
