@@ -4,6 +4,10 @@ import re
 import xml.etree.ElementTree as ElementTree
 
 
+SMALL_SCREEN, MARGINS = 360, 45  # px: of a page, and of that beside a plot (page.css)
+TEXT_LEAST = 11  # px
+
+
 def check(path):
     """The page as a tree. It is well-formed, its identifiers are unique, and it refers to nothing outside itself."""
     with open(path, encoding="utf-8") as file:
@@ -29,12 +33,16 @@ def check(path):
 
 
 def check_figures(tree):
-    """Each plot has a name to save it by, its numbers for a CSV, and no colour that a theme cannot change."""
+    """Each plot has a name to save it by, its numbers for a CSV, no colour that a theme cannot change, and text that can be read
+    on a small screen."""
     for figure in tree.iter("figure"):
         assert re.fullmatch(r"[a-z0-9-]+", figure.get("data-name")), figure.attrib
         assert [part.tag for part in figure][-1] == "details" and figure[0].tag == "svg", [part.tag for part in figure]
         drawn = ElementTree.tostring(figure[0], encoding="unicode")
         assert not re.search(r"(?<!, )#[0-9a-f]{6}\b", drawn.replace("clip-path", "")), "a colour of no theme"
+        width = float(figure[0].get("viewBox").split()[2])
+        least = min(float(size) for size in re.findall(r"font: (?:\w+ )*([0-9.]+)px", drawn)) * (SMALL_SCREEN - MARGINS) / width
+        assert least >= TEXT_LEAST, f"text of {least:.1f} px on a screen of {SMALL_SCREEN}"
 
 
 def tables(tree):

@@ -17,8 +17,10 @@ INK, GRID, LIMIT = "#24292f", "#dfe3e8", "#5a626b"
 VARIABLES = {**{colour: f"c{i}" for i, colour in enumerate(COLOURS)}, INK: "ink", GRID: "grid", LIMIT: "limit"}
 MARKERS = "osD^vPX*"
 LIMIT_LINES = ["--", "-.", ":"]
-WIDTH, HEIGHT, LEGEND_ROW = 4.8, 2.8, 0.19  # inches
-NAME_MAX, SHORT_MAX, TITLE_MAX, TICKS_MAX = 58, 24, 50, 8
+FONT = 9  # of the least text; a plot that fills a screen of 360 px shows it at 11 px and more
+WIDTH, HEIGHT, TURNED, LEGEND_ROW = 3.4, 2.3, 0.6, 0.2  # inches; TURNED: more, where names of groups are turned
+MARGIN = 0.02  # of the width
+NAME_MAX, SHORT_MAX, TITLE_MAX, TICKS_MAX, GROUPS_MAX = 44, 18, 40, 6, 34  # letters, but TICKS_MAX
 
 
 def find_matplotlib():
@@ -37,11 +39,11 @@ def load_matplotlib():
         sys.exit(MISSING)
     matplotlib.use("svg")
     matplotlib.rcParams.update({
-        "svg.fonttype": "none", "svg.hashsalt": "quoit", "font.size": 9, "font.family": "sans-serif", "axes.grid": True,
-        "grid.color": GRID, "axes.axisbelow": True, "legend.fontsize": 8, "legend.frameon": False, "xtick.labelsize": 8,
-        "ytick.labelsize": 8, "axes.titlesize": 10, "axes.titlelocation": "left", "axes.spines.top": False,
+        "svg.fonttype": "none", "svg.hashsalt": "quoit", "font.size": FONT, "font.family": "sans-serif", "axes.grid": True,
+        "grid.color": GRID, "axes.axisbelow": True, "legend.fontsize": FONT, "legend.frameon": False, "xtick.labelsize": FONT,
+        "ytick.labelsize": FONT, "figure.titlesize": 10, "axes.spines.top": False,
         "axes.spines.right": False, **{f"{part}.color": INK for part in ("text", "xtick", "ytick")}, "axes.edgecolor": INK,
-        "axes.labelcolor": INK, "axes.titlecolor": INK})
+        "axes.labelcolor": INK})
 
 
 def wrap(text, width=NAME_MAX):
@@ -93,6 +95,11 @@ def draw_lines(axes, item):
     set_x(axes, item, xs)
 
 
+def is_crowded(item):
+    """Whether the names of groups need to be turned."""
+    return sum(len(str(group)) + 2 for group in item.get("groups", [])) > GROUPS_MAX
+
+
 def draw_bars(axes, item):
     places = range(len(item["groups"]))
     is_stacked = item.get("is_stacked", False)
@@ -114,15 +121,20 @@ def draw_bars(axes, item):
         axes.axhline(limit["y"], linestyle=LIMIT_LINES[i % len(LIMIT_LINES)], color=LIMIT,
                      linewidth=1.2, label=wrap(limit["name"]))
     axes.set_xticks(list(places), [group.replace("$", r"\$") for group in map(str, item["groups"])])
-    if len(item["groups"]) > 6 or sum(len(str(group)) for group in item["groups"]) > 60:
-        axes.tick_params(axis="x", rotation=30)
+    if is_crowded(item):
+        axes.tick_params(axis="x", rotation=40)
         for label in axes.get_xticklabels():
             label.set_horizontalalignment("right")
 
 
+def spans_decade(item):
+    values = [value for one in item["series"] for value in one.get("values", [p[1] for p in one.get("points", [])]) if value]
+    return bool(values) and max(values) >= 10 * min(values)
+
+
 def set_y(axes, item):
     from matplotlib import ticker
-    if item.get("y_is_log"):
+    if item.get("y_is_log") and spans_decade(item):
         axes.set_yscale("log")
         low, high = axes.get_ylim()
         if high < 100 * low:  # with so few decades their tenths are marked too
@@ -131,7 +143,7 @@ def set_y(axes, item):
     else:
         axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
     axes.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: units.text(value, item.get("y_unit"))))
-    axes.set_ylabel(wrap(item["y_label"], 40))
+    axes.set_ylabel(wrap(item["y_label"], 30))
 
 
 def svg_of(figure, number):
@@ -151,17 +163,20 @@ def svg_of(figure, number):
 def svg(item, number):
     """One plot; its identifiers begin with its number on the page."""
     from matplotlib.figure import Figure
+    from matplotlib.transforms import blended_transform_factory
     names = [one["name"] for plural in ("series", "bands", "limits") for one in item.get(plural, [])]
     columns = 2 if names and max(map(len, names)) <= SHORT_MAX else 1
     rows = -(-len(names) // 2) if columns == 2 else sum(wrap(name).count("\n") + 1 for name in names)
-    below = LEGEND_ROW * rows + 0.05
-    figure = Figure(figsize=(WIDTH, HEIGHT + below), layout="constrained")
-    axes, legend = figure.subplots(2, gridspec_kw={"height_ratios": (HEIGHT, below)})
+    below, above = LEGEND_ROW * rows + 0.05, HEIGHT + TURNED * is_crowded(item)
+    figure = Figure(figsize=(WIDTH, above + below), layout="constrained")
+    axes, legend = figure.subplots(2, gridspec_kw={"height_ratios": (above, below)})
     legend.axis("off")
     (draw_lines if item["kind"] == "lines" else draw_bars)(axes, item)
     set_y(axes, item)
-    axes.set_title(wrap(item["title"], TITLE_MAX))
+    figure.suptitle(wrap(item["title"], TITLE_MAX), x=MARGIN, horizontalalignment="left")
     handles, labels = axes.get_legend_handles_labels()
     if handles:
-        legend.legend(handles, labels, loc="upper left", borderaxespad=0, ncol=columns)
+        legend.legend(handles, labels, loc="upper left", borderaxespad=0, ncol=columns, bbox_to_anchor=(MARGIN, 1),
+                      bbox_transform=blended_transform_factory(figure.transFigure, legend.transAxes))
+    figure.draw_without_rendering()  # which may change the ticks, and with them the room that they need
     return svg_of(figure, number)
