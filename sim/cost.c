@@ -50,7 +50,7 @@ void sim_request_taken(struct quoit_lane *lane)
 void sim_frame_executing(struct quoit_lane *lane, const struct quoit_verdict *verdict, const char *payload)
 {
     (void)payload;
-    sim_ledger_deliver(sim_world_current()->ledger, lane->layout->host, lane->index, &verdict->frame);
+    sim_ledger_deliver(sim_world_current()->ledger, lane->layout->host, &verdict->frame);
 }
 
 /* Where the payload of an executed frame went; NULL: nowhere. */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/ledger.h"
 #include "base/assert.h"
+#include "papers/scratchpad.h"
 #include "sim/world.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define ORDERS 2 /* of requests of one source PE, destination PE and lane; see order_of() */
 
 struct entry {
     uint16_t dest_host;
@@ -14,10 +13,18 @@ struct entry {
     uint32_t source_pe;
     uint32_t bytes;
     uint64_t offset;
+    uint64_t next; /* number of the next one of its stream; 0: there is none */
+    uint8_t lane;  /* of whose channel it is */
     uint8_t kind;
     bool is_executed;
     bool is_answered;
     bool is_completed;
+};
+
+/* Requests of one source PE, destination PE and lane, by their numbers. */
+struct stream {
+    uint64_t last;
+    uint64_t waiting; /* the first that is not executed; 0: there is none */
 };
 
 struct sim_ledger {
@@ -25,7 +32,7 @@ struct sim_ledger {
     struct entry *entries; /* number n is entry n - 1 */
     uint64_t count;
     uint64_t capacity;
-    uint64_t *last_executed; /* [lane][source PE][destination PE][order_of()] */
+    struct stream *streams; /* [lane][source PE][destination PE] */
 };
 
 struct sim_ledger *sim_ledger_new(struct sim_world *world)
@@ -34,9 +41,8 @@ struct sim_ledger *sim_ledger_new(struct sim_world *world)
     struct sim_ledger *ledger = calloc(1, sizeof *ledger);
     quoit_assert(ledger != NULL);
     ledger->world = world;
-    ledger->last_executed =
-        calloc((size_t)job->lane_count * job->pe_count * job->pe_count * ORDERS, sizeof *ledger->last_executed);
-    quoit_assert(ledger->last_executed != NULL);
+    ledger->streams = calloc((size_t)job->lane_count * job->pe_count * job->pe_count, sizeof *ledger->streams);
+    quoit_assert(ledger->streams != NULL);
     return ledger;
 }
 
@@ -45,13 +51,20 @@ void sim_ledger_free(struct sim_ledger *ledger)
     if (!ledger)
         return;
     free(ledger->entries);
-    free(ledger->last_executed);
+    free(ledger->streams);
     free(ledger);
 }
 
 uint64_t sim_ledger_count(const struct sim_ledger *ledger)
 {
     return ledger->count;
+}
+
+static struct stream *stream_of(struct sim_ledger *ledger, const struct entry *entry)
+{
+    const struct quoit_job_config *job = &ledger->world->config.job;
+    uint32_t dest_pe = quoit_job_config_first_pe(job, entry->dest_host) + entry->dest_pe;
+    return &ledger->streams[((size_t)entry->lane * job->pe_count + entry->source_pe) * job->pe_count + dest_pe];
 }
 
 void sim_ledger_submit(struct sim_ledger *ledger, uint32_t source_pe, const struct quoit_slot *slot)
@@ -67,8 +80,15 @@ void sim_ledger_submit(struct sim_ledger *ledger, uint32_t source_pe, const stru
                                                       .source_pe = source_pe,
                                                       .bytes = frame->bytes,
                                                       .offset = frame->offset,
+                                                      .lane = (uint8_t)slot->lane,
                                                       .kind = frame->kind};
-    frame->trace = ledger->count;
+    struct entry *entry = &ledger->entries[ledger->count - 1];
+    struct stream *stream = stream_of(ledger, entry);
+    if (stream->waiting == 0)
+        stream->waiting = ledger->count;
+    if (stream->last != 0)
+        ledger->entries[stream->last - 1].next = ledger->count;
+    stream->last = frame->trace = ledger->count;
     ledger->world->progress_ns = ledger->world->now_ns;
 }
 
@@ -79,58 +99,40 @@ static struct entry *find(struct sim_ledger *ledger, uint64_t number)
     return &ledger->entries[number - 1];
 }
 
-/* Where frames do not carry the number, the token identifies the request's place in its host's memory. */
-static uint64_t number_of(const struct sim_ledger *ledger, uint32_t host, uint32_t lane,
-                          const struct quoit_frame *frame)
+/* Whether it must be executed after all that were submitted before it. */
+static bool is_ordered(const struct quoit_job_config *job, const struct quoit_frame *frame)
 {
-    const struct sim_world *world = ledger->world;
-    if (quoit_job_config_traits(&world->config.job)->carries_trace)
-        return frame->trace;
-    bool is_request = quoit_frame_class(frame->kind) == QUOIT_CLASS_REQUEST;
-    const struct sim_host *owner = &world->hosts[is_request ? frame->source_host : host];
-    const struct quoit_channel *channel =
-        quoit_memory_channel(&owner->layout, owner->memory, frame->token / QUOIT_REQUESTS_A_CHANNEL, lane);
-    return channel->requests[frame->token % QUOIT_REQUESTS_A_CHANNEL].frame.trace;
+    return quoit_job_config_traits(job)->orders_requests || !quoit_scratchpad_may_overtake(frame);
 }
 
-/* The papers' gets travel in the other direction than everything else, so they have an order of their own. */
-static uint32_t order_of(const struct quoit_job_config *job, const struct quoit_frame *frame)
-{
-    bool is_get = frame->kind == QUOIT_FRAME_GET || frame->kind == QUOIT_FRAME_GET_STRIDED;
-    return !quoit_job_config_traits(job)->orders_gets && is_get;
-}
-
-static void execute(struct sim_ledger *ledger, uint32_t host, uint32_t lane, const struct quoit_frame *frame)
+static void execute(struct sim_ledger *ledger, uint32_t host, const struct quoit_frame *frame)
 {
     struct sim_world *world = ledger->world;
-    const struct quoit_job_config *job = &world->config.job;
-    unsigned long long number = number_of(ledger, host, lane, frame);
+    unsigned long long number = frame->trace;
     struct entry *entry = find(ledger, number);
+    struct stream *stream = stream_of(ledger, entry);
     if (entry->is_executed)
         sim_fail(world, "request %llu of PE %u is executed twice", number, entry->source_pe);
     if (entry->kind != frame->kind || entry->bytes != frame->bytes || entry->offset != frame->offset ||
         entry->dest_host != host || entry->dest_pe != frame->dest_pe)
         sim_fail(world, "request %llu of PE %u was changed on the way", number, entry->source_pe);
-    uint32_t dest_pe = quoit_job_config_first_pe(job, host) + frame->dest_pe;
-    uint64_t *last =
-        &ledger->last_executed[(((size_t)lane * job->pe_count + entry->source_pe) * job->pe_count + dest_pe) * ORDERS +
-                               order_of(job, frame)];
-    if (*last >= number)
-        sim_fail(world, "request %llu of PE %u is executed after %llu, which it stands before", number,
-                 entry->source_pe, (unsigned long long)*last);
-    *last = number;
+    if (is_ordered(&world->config.job, frame) && stream->waiting != number)
+        sim_fail(world, "request %llu of PE %u is executed before %llu, which it stands behind", number,
+                 entry->source_pe, (unsigned long long)stream->waiting);
     entry->is_executed = true;
+    while (stream->waiting != 0 && find(ledger, stream->waiting)->is_executed)
+        stream->waiting = find(ledger, stream->waiting)->next;
 }
 
-void sim_ledger_deliver(struct sim_ledger *ledger, uint32_t host, uint32_t lane, const struct quoit_frame *frame)
+void sim_ledger_deliver(struct sim_ledger *ledger, uint32_t host, const struct quoit_frame *frame)
 {
     if (frame->kind == QUOIT_FRAME_ACK)
         return;
     if (quoit_frame_class(frame->kind) == QUOIT_CLASS_REQUEST) {
-        execute(ledger, host, lane, frame);
+        execute(ledger, host, frame);
         return;
     }
-    unsigned long long number = number_of(ledger, host, lane, frame);
+    unsigned long long number = frame->trace;
     struct entry *entry = find(ledger, number);
     if (!entry->is_executed || entry->is_answered)
         sim_fail(ledger->world, "request %llu of PE %u is answered %s", number, entry->source_pe,

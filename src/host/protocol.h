@@ -22,13 +22,12 @@ struct quoit_protocol_traits {
     bool has_direct_puts;       /* PEs write into a neighbour's window themselves, and its doorbells wake PEs */
     bool spreads_pes;           /* a PE's requests rotate over the lanes even if threads share processors */
     bool numbers_flows;         /* frames of a flow are numbered, by a ring (ring/ring.h) */
-    bool carries_trace;         /* a frame's trace number crosses links */
-    bool orders_gets;           /* gets keep the order of requests; else only quiet orders them */
-    bool calls_driver;          /* reaches scratchpads and doorbells through calls of a kernel driver */
-    bool has_contacts;          /* PEs know how to reach the memory of other hosts (host/contact.h) */
-    bool has_put_steps;         /* a put is a row of steps at its source, whose times a lane records (put_times.h) */
-    uint32_t line_count;        /* words per lane in the window SLOTS, one cache line each */
-    uint32_t slot_count;        /* slots per lane there; 0: the job's slot_count for each class */
+    bool orders_requests; /* of one PE, to another, by one lane; else they wait for each other where a fence says */
+    bool calls_driver;    /* reaches scratchpads and doorbells through calls of a kernel driver */
+    bool has_contacts;    /* PEs know how to reach the memory of other hosts (host/contact.h) */
+    bool has_put_steps;   /* a put is a row of steps at its source, whose times a lane records (put_times.h) */
+    uint32_t line_count;  /* words per lane in the window SLOTS, one cache line each */
+    uint32_t slot_count;  /* slots per lane there; 0: the job's slot_count for each class */
 };
 
 const struct quoit_protocol_traits *quoit_protocol_traits(enum quoit_protocol protocol);

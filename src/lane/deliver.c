@@ -226,6 +226,16 @@ refuse:
     return QUOIT_INVALID;
 }
 
+void quoit_lane_post(struct quoit_lane *lane, uint64_t cookie)
+{
+    struct quoit_channel *channel =
+        quoit_memory_channel(lane->layout, lane->memory, (uint32_t)(cookie / QUOIT_REQUESTS_A_CHANNEL), lane->index);
+    quoit_observe(request_completing, lane, cookie);
+    uint32_t tail = atomic_load_explicit(&channel->complete_tail, memory_order_relaxed);
+    channel->complete[tail % QUOIT_REQUESTS_A_CHANNEL] = (uint16_t)(cookie % QUOIT_REQUESTS_A_CHANNEL);
+    atomic_store_explicit(&channel->complete_tail, tail + 1, memory_order_release); /* pairs with the PE's reaping */
+}
+
 void quoit_lane_complete(struct quoit_lane *lane, uint64_t cookie)
 {
     if (cookie >= quoit_lane_cookie(lane->layout->local_count, 0)) {
@@ -233,11 +243,7 @@ void quoit_lane_complete(struct quoit_lane *lane, uint64_t cookie)
                               (uint32_t)(cookie - quoit_lane_cookie(lane->layout->local_count, 0)));
         return;
     }
+    quoit_lane_post(lane, cookie);
     uint32_t local = (uint32_t)(cookie / QUOIT_REQUESTS_A_CHANNEL);
-    struct quoit_channel *channel = quoit_memory_channel(lane->layout, lane->memory, local, lane->index);
-    quoit_observe(request_completing, lane, cookie);
-    uint32_t tail = atomic_load_explicit(&channel->complete_tail, memory_order_relaxed);
-    channel->complete[tail % QUOIT_REQUESTS_A_CHANNEL] = (uint16_t)(cookie % QUOIT_REQUESTS_A_CHANNEL);
-    atomic_store_explicit(&channel->complete_tail, tail + 1, memory_order_release); /* pairs with the PE's reaping */
     quoit_park_wake(&quoit_memory_pe(lane->layout, lane->memory, local)->park);
 }

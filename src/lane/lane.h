@@ -105,6 +105,9 @@ const char *quoit_lane_reply_payload(struct quoit_lane *lane, const struct quoit
 QUOIT_MUST_USE enum quoit_status quoit_lane_take_request(struct quoit_lane *lane, uint32_t local, uint32_t index,
                                                          struct quoit_frame *frame_out, uint32_t *spread_out);
 void quoit_lane_complete(struct quoit_lane *lane, uint64_t cookie);
+/* A request of a PE is complete; the caller wakes the PE. For engines whose lanes complete requests of each other's
+ * channels: one at a time. */
+void quoit_lane_post(struct quoit_lane *lane, uint64_t cookie);
 
 /* For the simulator and tests. Asserts what holds between two calls of env or port. */
 void quoit_lane_check_invariants(const struct quoit_lane *lane);

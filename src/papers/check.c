@@ -7,17 +7,14 @@ static void check_transfer(const struct quoit_lane *lane, enum quoit_side side)
 {
     const struct quoit_papers_lane *papers = lane->state;
     const struct quoit_transfer *transfer = &papers->transfers[side];
-    uint64_t read_count = quoit_scratchpad_response(lane, side, QUOIT_RESPONSE_READ),
-             freed_count = quoit_scratchpad_response(lane, side, QUOIT_RESPONSE_FREED);
+    uint64_t read_count = quoit_scratchpad_response(lane, side, QUOIT_RESPONSE_READ);
     const struct quoit_scratchpads *set = &papers->shared->scratchpads[side][quoit_metadata_set(lane, side)];
     bool is_owner = atomic_load(&set->owner) == lane->index + 1;
     bool is_ready = transfer->state == QUOIT_TRANSFER_READY, is_offered = transfer->state == QUOIT_TRANSFER_OFFERED;
     uint64_t placed_count = 0;
-    quoit_assert(freed_count <= read_count);
-    quoit_assert(read_count <= transfer->count);
-    quoit_assert(transfer->count - freed_count <= 1);
+    quoit_assert(transfer->count - read_count <= 1);
     if (transfer->state == QUOIT_TRANSFER_FREE)
-        quoit_assert(freed_count == transfer->count);
+        quoit_assert(read_count == transfer->count);
     if (transfer->state == QUOIT_TRANSFER_COPYING || (is_ready && !is_owner)) /* an owner may just have rung */
         quoit_assert(read_count < transfer->count);
     quoit_assert(is_owner || !is_offered);
@@ -54,7 +51,7 @@ void quoit_papers_check(const struct quoit_lane *lane)
 static bool is_side_quiescent(const struct quoit_lane *lane, enum quoit_side side)
 {
     const struct quoit_papers_lane *papers = lane->state;
-    bool is_quiescent = papers->transfers[side].state == QUOIT_TRANSFER_FREE && !papers->arrivals[side].is_bit_pending;
+    bool is_quiescent = papers->transfers[side].state == QUOIT_TRANSFER_FREE;
     for (uint32_t i = 0; i < QUOIT_BYPASS_COUNT; i++)
         is_quiescent =
             is_quiescent && papers->arrivals[side].filled_count[i] == papers->arrivals[side].emptied_count[i] &&
@@ -65,9 +62,6 @@ static bool is_side_quiescent(const struct quoit_lane *lane, enum quoit_side sid
 bool quoit_papers_is_quiescent(const struct quoit_lane *lane)
 {
     struct quoit_papers_lane *papers = lane->state;
-    for (uint32_t i = 0; i < lane->layout->local_count * QUOIT_REQUESTS_A_CHANNEL; i++)
-        if (papers->open[i].is_open)
-            return false;
-    return papers->replies.head == papers->replies.tail && is_side_quiescent(lane, QUOIT_LEFT) &&
-           is_side_quiescent(lane, QUOIT_RIGHT);
+    return papers->free_count == papers->open_count && papers->replies.head == papers->replies.tail &&
+           is_side_quiescent(lane, QUOIT_LEFT) && is_side_quiescent(lane, QUOIT_RIGHT);
 }

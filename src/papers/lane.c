@@ -73,7 +73,6 @@ static enum quoit_status take_arrival(struct quoit_lane *lane, enum quoit_side s
         return refuse(lane, side, &frame);
     arrivals->places[buffer][filled_count % QUOIT_BYPASS_DEPTH].frame = frame;
     arrivals->filled_count[buffer]++;
-    arrivals->is_bit_pending = true;
     arrivals->count++;
     quoit_scratchpad_respond(lane, side, QUOIT_RESPONSE_READ, arrivals->count);
     return QUOIT_OK;
@@ -91,27 +90,42 @@ static uint32_t receive(struct quoit_lane *lane, enum quoit_side side)
     return 1;
 }
 
+/* The open request that a reply is for, or NULL. */
+static struct quoit_open *find_open(const struct quoit_lane *lane, const struct quoit_frame *frame)
+{
+    const struct quoit_papers_lane *papers = lane->state;
+    struct quoit_open *open = frame->token < papers->open_count ? &papers->open[frame->token] : NULL;
+    if (!open || !open->is_open || open->reply_kind != frame->kind || open->dest_host != frame->source_host)
+        return NULL;
+    const struct quoit_papers_request *request = &open->request;
+    uint64_t cookie = quoit_lane_cookie(request->local, request->index);
+    if (frame->kind == QUOIT_FRAME_DATA && frame->bytes != request->channel_lane->issued[cookie].bytes)
+        return NULL;
+    return open;
+}
+
 /* A reply has reached its requester: the request is complete. */
 static enum quoit_status finish_request(struct quoit_lane *lane, enum quoit_side side, const struct quoit_frame *frame,
                                         const char *payload)
 {
     struct quoit_papers_lane *papers = lane->state;
-    uint32_t open_count = lane->layout->local_count * QUOIT_REQUESTS_A_CHANNEL;
-    struct quoit_open *open = frame->token < open_count ? &papers->open[frame->token] : NULL;
-    if (!open || !open->is_open || open->reply_kind != frame->kind || open->dest_host != frame->source_host ||
-        (frame->kind == QUOIT_FRAME_DATA && frame->bytes != lane->issued[frame->token].bytes))
+    struct quoit_open *open = find_open(lane, frame);
+    if (!open)
         return refuse(lane, side, frame);
-    open->is_open = false;
-    struct quoit_verdict verdict = {.kind = QUOIT_VERDICT_DELIVER, .cookie = frame->token, .frame = *frame};
+    struct quoit_papers_request request = open->request;
+    struct quoit_verdict verdict = {
+        .kind = QUOIT_VERDICT_DELIVER, .cookie = quoit_lane_cookie(request.local, request.index), .frame = *frame};
     uint64_t begin_ns = quoit_lane_trace_now(lane);
+    open->is_open = false;
+    papers->free_tokens[papers->free_count++] = (uint16_t)frame->token;
     if (frame->kind != QUOIT_FRAME_ACK)
-        quoit_lane_deliver(lane, &verdict, payload);
+        quoit_lane_deliver(request.channel_lane, &verdict, payload);
     quoit_lane_trace_frame(lane, QUOIT_TRACE_DELIVER, frame, side, begin_ns);
-    if (open->since_ns) {
+    if (open->is_put) {
         quoit_lane_count_up(&lane->shared->put_count, 1);
-        quoit_lane_count_up(&lane->shared->put_ns[QUOIT_PUT_TURNAROUND], quoit_clock_now_ns() - open->since_ns);
+        quoit_lane_count_up(&lane->shared->put_ns[QUOIT_PUT_TURNAROUND], quoit_clock_now_ns() - request.seen_ns);
     }
-    quoit_lane_complete(lane, frame->token);
+    quoit_papers_pool_complete(&papers->shared->pool, &request);
     return QUOIT_OK;
 }
 
@@ -200,70 +214,73 @@ static uint8_t reply_kind_of(uint8_t request_kind)
     return request_kind == QUOIT_FRAME_AMO_FETCH ? QUOIT_FRAME_VALUE : QUOIT_FRAME_DATA;
 }
 
-static bool begin_request_of(struct quoit_lane *lane, enum quoit_side side, uint32_t local)
+void quoit_papers_call(struct quoit_lane *lane)
 {
     struct quoit_papers_lane *papers = lane->state;
-    struct quoit_channel *channel = quoit_memory_channel(lane->layout, lane->memory, local, lane->index);
-    uint16_t index = channel->submit[lane->submit_heads[local] % QUOIT_REQUESTS_A_CHANNEL];
-    struct quoit_outgoing out = {.wanted_ns = papers->wanted_ns[local]};
-    uint32_t spread;
-    enum quoit_status status = quoit_lane_take_request(lane, local, index, &out.frame, &spread);
-    if (status != QUOIT_OK) {
-        quoit_lane_fail(lane, status);
-        return false;
-    }
-    if (quoit_transfer_heading(&out.frame) != side)
-        return false;
-    uint64_t cookie = quoit_lane_cookie(local, index);
-    out.frame.flags |= side == QUOIT_RIGHT ? QUOIT_FRAME_RIGHT : 0;
-    out.frame.token = (uint32_t)cookie;
-    out.payload = lane->memory + lane->issued[cookie].data_offset;
-    out.is_put = out.frame.kind == QUOIT_FRAME_PUT;
-    if (!quoit_scratchpad_begin(lane, side, &out))
-        return false;
-    papers->open[cookie] = (struct quoit_open){.is_open = true,
-                                               .reply_kind = reply_kind_of(out.frame.kind),
-                                               .dest_host = out.frame.dest_host,
-                                               .since_ns = out.is_put ? out.wanted_ns : 0};
-    papers->wanted_ns[local] = 0;
-    lane->submit_heads[local]++;
-    return true;
-}
-
-static bool has_request(struct quoit_lane *lane, uint32_t local)
-{
-    struct quoit_channel *channel = quoit_memory_channel(lane->layout, lane->memory, local, lane->index);
-    return atomic_load_explicit(&channel->submit_tail, memory_order_acquire) != lane->submit_heads[local];
-}
-
-/* From here on a request waits for the bit, whether it is free or not. */
-static void note_requests(struct quoit_lane *lane)
-{
-    struct quoit_papers_lane *papers = lane->state;
-    uint64_t now_ns = 0;
-    for (uint32_t local = 0; local < lane->layout->local_count; local++) {
-        if (papers->wanted_ns[local] != 0 || !has_request(lane, local))
+    struct quoit_papers_pool *pool = &papers->shared->pool;
+    for (uint32_t i = 1, called = 0; i < lane->layout->job.lane_count && called < pool->waiting_count; i++) {
+        uint32_t other = (lane->index + i) % lane->layout->job.lane_count;
+        if ((atomic_fetch_and(&pool->idle_lanes, ~(1u << other)) & 1u << other) == 0)
             continue;
-        if (now_ns == 0)
-            now_ns = quoit_clock_now_ns();
-        papers->wanted_ns[local] = now_ns;
+        quoit_park_wake(&quoit_memory_lane(lane->layout, lane->memory, other)->park);
+        called++;
     }
+}
+
+/* Pairs with quoit_papers_call(): either that sees the lane idle, or the lane's next step sees what waits. */
+static void note_idle(struct quoit_lane *lane)
+{
+    struct quoit_papers_lane *papers = lane->state;
+    bool is_idle = papers->transfers[QUOIT_LEFT].state == QUOIT_TRANSFER_FREE &&
+                   papers->transfers[QUOIT_RIGHT].state == QUOIT_TRANSFER_FREE;
+    if (is_idle)
+        atomic_fetch_or(&papers->shared->pool.idle_lanes, 1u << lane->index);
+    else
+        atomic_fetch_and(&papers->shared->pool.idle_lanes, ~(1u << lane->index));
+}
+
+struct begin {
+    const struct quoit_lane *lane;
+    enum quoit_side side;
+};
+
+static bool may_begin(void *arg, const struct quoit_frame *frame)
+{
+    const struct begin *begin = arg;
+    return quoit_transfer_heading(frame) == begin->side && quoit_scratchpad_may_begin(begin->lane, begin->side, frame);
 }
 
 static bool begin_request(struct quoit_lane *lane, enum quoit_side side)
 {
     struct quoit_papers_lane *papers = lane->state;
-    uint32_t local_count = lane->layout->local_count;
-    for (uint32_t i = 0; i < local_count; i++) {
-        uint32_t local = (lane->first_pe_turn + i) % local_count;
-        if (papers->wanted_ns[local] == 0)
-            continue;
-        if (begin_request_of(lane, side, local)) {
-            lane->first_pe_turn = (local + 1) % local_count;
-            return true;
-        }
+    struct begin begin = {.lane = lane, .side = side};
+    struct quoit_papers_request request;
+    uint32_t spread;
+    if (papers->free_count == 0 || !quoit_papers_pool_take(&papers->shared->pool, may_begin, &begin, &request))
+        return false;
+    struct quoit_outgoing out = {.wanted_ns = request.seen_ns};
+    enum quoit_status status =
+        quoit_lane_take_request(request.channel_lane, request.local, request.index, &out.frame, &spread);
+    if (status == QUOIT_OK && !may_begin(&begin, &out.frame))
+        status = QUOIT_INVALID; /* its PE has changed it since */
+    if (status != QUOIT_OK) {
+        quoit_lane_fail(lane, status);
+        return false;
     }
-    return false;
+    uint16_t token = papers->free_tokens[--papers->free_count];
+    const struct quoit_issued *issued = &request.channel_lane->issued[quoit_lane_cookie(request.local, request.index)];
+    out.frame.flags |= side == QUOIT_RIGHT ? QUOIT_FRAME_RIGHT : 0;
+    out.frame.token = token;
+    out.payload = lane->memory + issued->data_offset;
+    out.is_put = out.frame.kind == QUOIT_FRAME_PUT;
+    papers->open[token] = (struct quoit_open){.is_open = true,
+                                              .reply_kind = reply_kind_of(out.frame.kind),
+                                              .dest_host = out.frame.dest_host,
+                                              .is_put = out.is_put,
+                                              .request = request};
+    bool has_begun = quoit_scratchpad_begin(lane, side, &out);
+    quoit_assert(has_begun);
+    return true;
 }
 
 /* The source that was served last is tried last, so that no source starves another. */
@@ -273,7 +290,6 @@ static uint32_t begin_next(struct quoit_lane *lane, enum quoit_side side)
     static bool (*const sources[SOURCE_COUNT])(struct quoit_lane *, enum quoit_side) = {begin_relay, begin_reply,
                                                                                         begin_request};
     struct quoit_transfer *transfer = &papers->transfers[side];
-    note_requests(lane);
     if (transfer->state != QUOIT_TRANSFER_FREE)
         return 0;
     for (uint32_t i = 0; i < SOURCE_COUNT; i++) {
@@ -287,45 +303,43 @@ static uint32_t begin_next(struct quoit_lane *lane, enum quoit_side side)
     return 0;
 }
 
-static uint32_t free_bit(struct quoit_lane *lane, enum quoit_side side)
-{
-    struct quoit_papers_lane *papers = lane->state;
-    struct quoit_arrivals *arrivals = &papers->arrivals[side];
-    if (!arrivals->is_bit_pending)
-        return 0;
-    arrivals->is_bit_pending = false;
-    quoit_scratchpad_respond(lane, side, QUOIT_RESPONSE_FREED, arrivals->count);
-    return 1;
-}
-
 static uint32_t step(struct quoit_lane *lane)
 {
+    struct quoit_papers_lane *papers = lane->state;
     uint32_t done_count = 0;
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
         done_count += receive(lane, side);
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
         done_count += deliver(lane, side, QUOIT_CLASS_REPLY);
         done_count += deliver(lane, side, QUOIT_CLASS_REQUEST);
-        done_count += free_bit(lane, side);
         quoit_scratchpad_ring_responses(lane, side);
     }
+    uint32_t seen_count = quoit_papers_pool_look(&papers->shared->pool);
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
         done_count += quoit_scratchpad_advance(lane, side);
         done_count += begin_next(lane, side);
         quoit_scratchpad_ring_responses(lane, quoit_ring_opposite(side)); /* for what was forwarded */
     }
+    note_idle(lane);
+    if (seen_count > 0)
+        quoit_papers_call(lane);
     return done_count;
 }
 
 static enum quoit_status group_open(struct quoit_lane_group *group)
 {
-    group->shared = calloc(1, sizeof(struct quoit_papers_shared));
-    return group->shared ? QUOIT_OK : QUOIT_NO_MEMORY;
+    struct quoit_papers_shared *shared = calloc(1, sizeof *shared);
+    group->shared = shared;
+    return shared ? quoit_papers_pool_open(&shared->pool, group->layout, group->memory) : QUOIT_NO_MEMORY;
 }
 
 static void group_close(struct quoit_lane_group *group)
 {
-    free(group->shared);
+    struct quoit_papers_shared *shared = group->shared;
+    if (!shared)
+        return;
+    quoit_papers_pool_close(&shared->pool);
+    free(shared);
 }
 
 static enum quoit_status open(struct quoit_lane *lane)
@@ -335,13 +349,21 @@ static enum quoit_status open(struct quoit_lane *lane)
     if (!papers)
         return QUOIT_NO_MEMORY;
     papers->shared = lane->group->shared;
-    papers->open = calloc((size_t)lane->layout->local_count * QUOIT_REQUESTS_A_CHANNEL, sizeof *papers->open);
-    papers->wanted_ns = calloc(lane->layout->local_count, sizeof *papers->wanted_ns);
+    papers->shared->pool.lanes[lane->index] = lane;
+    papers->open_count = lane->layout->local_count * QUOIT_REQUESTS_A_CHANNEL;
+    papers->open = calloc(papers->open_count, sizeof *papers->open);
+    papers->free_tokens = calloc(papers->open_count, sizeof *papers->free_tokens);
+    if (!papers->open || !papers->free_tokens)
+        return QUOIT_NO_MEMORY;
+    while (papers->free_count < papers->open_count) {
+        papers->free_tokens[papers->free_count] = (uint16_t)papers->free_count;
+        papers->free_count++;
+    }
     /* The lane's own bit is not cleared as a hint: here it is the message itself and stays set until it is taken. */
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++)
         lane->hint_bits[side] = quoit_doorbell_of_responses(&lane->own_doorbells[side]);
     lane->waiter.policy = (struct quoit_wait_policy){0}; /* the papers' threads sleep until an interrupt */
-    return papers->open && papers->wanted_ns ? QUOIT_OK : QUOIT_NO_MEMORY;
+    return QUOIT_OK;
 }
 
 static void close(struct quoit_lane *lane)
@@ -349,7 +371,7 @@ static void close(struct quoit_lane *lane)
     struct quoit_papers_lane *papers = lane->state;
     if (!papers)
         return;
-    free(papers->wanted_ns);
+    free(papers->free_tokens);
     free(papers->open);
     free(papers);
 }

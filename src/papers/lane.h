@@ -3,7 +3,9 @@
  *
  * A lane is a service thread of the papers' pool with its interrupt bit. On each side it has one outgoing transfer
  * under way; from each side it takes what the neighbour's bit announces, executes what is for its host, and relays the
- * rest. A transfer is a request of a local PE, the reply to a request executed here, or a relayed one.
+ * rest. A transfer is a request of a local PE, the reply to a request executed here, or a relayed one. Requests wait in
+ * one queue for all lanes of the host (pool.h); what a lane has begun stays with it and with the lanes of its number on
+ * the way, until the reply.
  *
  * Threads: the lane's, but struct quoit_papers_shared is shared by all lanes.
  */
@@ -11,6 +13,7 @@
 #define QUOIT_PAPERS_LANE_H
 
 #include "lane/lane.h"
+#include "papers/pool.h"
 #include "papers/scratchpad.h"
 
 #define QUOIT_REPLIES_MAX 64 /* queued; a request whose reply would be one more stays in its buffer */
@@ -21,6 +24,7 @@ struct quoit_papers_shared {
     /* 0: none; else 1 + status of the lane's DMA. Writers: the lane that polls the channel; cleared by the owning lane.
      */
     _Atomic uint32_t dma_done[QUOIT_SIDE_COUNT][QUOIT_LANES_MAX];
+    struct quoit_papers_pool pool;
 };
 
 /* A place in one of our bypass buffers and what it holds. Its payload is in the window. */
@@ -37,7 +41,7 @@ struct quoit_outgoing {
     enum quoit_side relay_side; /* is_relay: the side where it arrived */
     bool is_put;                /* a put of a local PE, which is timed */
     bool must_copy;             /* the DMA engine cannot read the payload's memory */
-    uint64_t wanted_ns;         /* is_put: when it began to wait for the bit */
+    uint64_t wanted_ns;         /* is_put: when it began to wait for a bit */
 };
 
 struct quoit_transfer {
@@ -56,7 +60,6 @@ struct quoit_arrivals {
     uint64_t filled_count[QUOIT_BYPASS_COUNT];                          /* of each buffer, since the start */
     uint64_t emptied_count[QUOIT_BYPASS_COUNT];
     uint64_t count;       /* transfers taken from this side */
-    bool is_bit_pending;  /* the last transfer's bit is not freed yet */
     bool is_ring_pending; /* the doorbell for the latest responses was not rung yet */
 };
 
@@ -66,12 +69,13 @@ struct quoit_reply_queue {
     uint32_t tail;
 };
 
-/* An outstanding request of a local PE, by its cookie, which is its token. */
+/* An outstanding request that the lane began. Its index is its token. */
 struct quoit_open {
     bool is_open;
     uint8_t reply_kind;
     uint16_t dest_host;
-    uint64_t since_ns; /* of a put: when the proxy first saw it; else 0 */
+    bool is_put;
+    struct quoit_papers_request request;
 };
 
 struct quoit_papers_lane {
@@ -79,8 +83,10 @@ struct quoit_papers_lane {
     struct quoit_transfer transfers[QUOIT_SIDE_COUNT];
     struct quoit_arrivals arrivals[QUOIT_SIDE_COUNT];
     struct quoit_reply_queue replies;
-    struct quoit_open *open; /* [local PE][request] */
-    uint64_t *wanted_ns;     /* [local PE]: when the PE's next request was first seen; 0: there is none */
+    struct quoit_open *open;
+    uint32_t open_count;
+    uint16_t *free_tokens; /* of those that are not open, the last is used next */
+    uint32_t free_count;
 };
 
 extern const struct quoit_lane_engine quoit_papers_engine;
@@ -96,12 +102,18 @@ static inline uint32_t quoit_metadata_set(const struct quoit_lane *lane, enum qu
     return lane->index % (limits.scratchpad_count / QUOIT_METADATA_WORDS);
 }
 
+/* lane.c: wakes idle lanes, one for each request that waits. */
+void quoit_papers_call(struct quoit_lane *lane);
+
 /* check.c */
 void quoit_papers_check(const struct quoit_lane *lane);
 bool quoit_papers_is_quiescent(const struct quoit_lane *lane);
 
 /* send.c */
-/* Starts an outgoing transfer on `side`; false if the bit or the buffer is not free. */
+/* Whether the bit is free, and a place in the buffer of the frame, of which kind, source and destination host are used.
+ */
+bool quoit_scratchpad_may_begin(const struct quoit_lane *lane, enum quoit_side side, const struct quoit_frame *frame);
+/* Starts an outgoing transfer on `side`; false if it may not begin. */
 bool quoit_scratchpad_begin(struct quoit_lane *lane, enum quoit_side side, const struct quoit_outgoing *out);
 /* Advances the outgoing transfer on `side` as far as possible. Returns the number of moves. */
 uint32_t quoit_scratchpad_advance(struct quoit_lane *lane, enum quoit_side side);

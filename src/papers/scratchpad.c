@@ -14,8 +14,7 @@ static const struct {
     [QUOIT_TRANSFER_FREE] = {"free", QUOIT_TRANSFER_COPYING},
     [QUOIT_TRANSFER_COPYING] = {"copying", QUOIT_TRANSFER_READY},
     [QUOIT_TRANSFER_READY] = {"ready", QUOIT_TRANSFER_OFFERED},
-    [QUOIT_TRANSFER_OFFERED] = {"offered", QUOIT_TRANSFER_READ},
-    [QUOIT_TRANSFER_READ] = {"read", QUOIT_TRANSFER_FREE},
+    [QUOIT_TRANSFER_OFFERED] = {"offered", QUOIT_TRANSFER_FREE},
 };
 
 const char *quoit_transfer_state_name(enum quoit_transfer_state state)
@@ -53,6 +52,13 @@ void quoit_scratchpads_release(struct quoit_scratchpads *scratchpads, uint32_t l
 enum quoit_side quoit_transfer_heading(const struct quoit_frame *frame)
 {
     return frame->kind == QUOIT_FRAME_GET || frame->kind == QUOIT_FRAME_GET_STRIDED ? QUOIT_LEFT : QUOIT_RIGHT;
+}
+
+bool quoit_scratchpad_may_overtake(const struct quoit_frame *request)
+{
+    bool is_copy = request->kind == QUOIT_FRAME_PUT || request->kind == QUOIT_FRAME_PUT_STRIDED ||
+                   request->kind == QUOIT_FRAME_GET || request->kind == QUOIT_FRAME_GET_STRIDED;
+    return is_copy && (request->flags & QUOIT_FRAME_ORDERED) == 0;
 }
 
 uint32_t quoit_bypass_of(const struct quoit_frame *frame, uint32_t host)

@@ -6,7 +6,7 @@
  * them; docs/design/scratchpad-protocol.md separates what is the papers' from what is ours.
  *
  * Bits: lane n owns bit dmaputget[n] of each link and direction. It has one transfer under way, from the moment the bit
- *   is taken until the receiver frees it.
+ *   is taken until the receiver frees it, which it does as soon as it has read the metadata: the payload has a place.
  * Scratchpads: a transfer's metadata takes four of the eight, so each link and direction has two sets. A lane uses the
  *   set of its number modulo two, or the only one on a chip with fewer than eight; one transfer owns a set from before
  * it is written until the receiver has read it. Buffers: each bit has, per direction, three buffers for requests and
@@ -26,7 +26,7 @@
 
 #define QUOIT_BYPASS_COUNT   6 /* bypass buffers per lane and direction, each a queue of */
 #define QUOIT_BYPASS_DEPTH   2 /* this many places, so that one is filled while the other is emptied */
-#define QUOIT_RESPONSE_WORDS 8 /* in which the neighbour responds to a lane */
+#define QUOIT_RESPONSE_WORDS 7 /* in which the neighbour responds to a lane */
 _Static_assert(QUOIT_BYPASS_COUNT *QUOIT_BYPASS_DEPTH == QUOIT_SCRATCHPAD_SLOTS, "each place is a slot of the window");
 _Static_assert(QUOIT_RESPONSE_WORDS * sizeof(uint64_t) <= QUOIT_LINE_BYTES,
                "the responses of a lane share a cache line");
@@ -37,14 +37,12 @@ enum quoit_transfer_state {
     QUOIT_TRANSFER_COPYING, /* taken; the payload is on its way to the neighbour */
     QUOIT_TRANSFER_READY,   /* the payload is there; waiting for the scratchpads */
     QUOIT_TRANSFER_OFFERED, /* metadata written and doorbell rung; the scratchpads are ours until they are read */
-    QUOIT_TRANSFER_READ,    /* the neighbour has read the scratchpads and has not freed the bit yet */
     QUOIT_TRANSFER_STATE_COUNT
 };
 
 /* The neighbour responds in words of the window, each a count since the start, and rings the doorbell of responses. */
 enum quoit_response_word {
-    QUOIT_RESPONSE_READ,  /* transfers of this bit whose metadata was read */
-    QUOIT_RESPONSE_FREED, /* transfers for which the bit was freed */
+    QUOIT_RESPONSE_READ,  /* transfers of this bit whose metadata was read, so that scratchpads and bit are free */
     QUOIT_RESPONSE_BYPASS /* and those after it: how often each bypass buffer was emptied */
 };
 _Static_assert(QUOIT_RESPONSE_BYPASS + QUOIT_BYPASS_COUNT == QUOIT_RESPONSE_WORDS, "a word for each");
@@ -71,6 +69,9 @@ void quoit_scratchpads_release(struct quoit_scratchpads *scratchpads, uint32_t l
  * papers' barrier does, and so do requests; only the request of a get travels against its data, through the hosts that
  * its data comes from. */
 enum quoit_side quoit_transfer_heading(const struct quoit_frame *frame);
+
+/* Whether a request may be executed before those that its PE handed over before it. */
+bool quoit_scratchpad_may_overtake(const struct quoit_frame *request);
 
 /* The buffer at `host` for a transfer that arrives there. Relayed transfers change to the second buffer between the
  * host with the highest number and host 0, so that full buffers cannot form a cycle. */

@@ -81,16 +81,25 @@ static void move_payload(struct quoit_lane *lane, enum quoit_side side)
     atomic_store_explicit(&papers->shared->dma_done[side][lane->index], 1, memory_order_relaxed);
 }
 
+bool quoit_scratchpad_may_begin(const struct quoit_lane *lane, enum quoit_side side, const struct quoit_frame *frame)
+{
+    const struct quoit_papers_lane *papers = lane->state;
+    const struct quoit_transfer *transfer = &papers->transfers[side];
+    uint32_t buffer = quoit_bypass_of(frame, quoit_layout_neighbour(lane->layout, side));
+    return transfer->state == QUOIT_TRANSFER_FREE &&
+           transfer->placed_count[buffer] - quoit_scratchpad_response(lane, side, QUOIT_RESPONSE_BYPASS + buffer) <
+               QUOIT_BYPASS_DEPTH;
+}
+
 bool quoit_scratchpad_begin(struct quoit_lane *lane, enum quoit_side side, const struct quoit_outgoing *out)
 {
     struct quoit_papers_lane *papers = lane->state;
     struct quoit_transfer *transfer = &papers->transfers[side];
     uint32_t buffer = quoit_bypass_of(&out->frame, quoit_layout_neighbour(lane->layout, side));
     uint64_t place = transfer->placed_count[buffer] % QUOIT_BYPASS_DEPTH;
-    if (transfer->state != QUOIT_TRANSFER_FREE ||
-        transfer->placed_count[buffer] - quoit_scratchpad_response(lane, side, QUOIT_RESPONSE_BYPASS + buffer) ==
-            QUOIT_BYPASS_DEPTH)
+    if (!quoit_scratchpad_may_begin(lane, side, &out->frame))
         return false;
+    atomic_fetch_and(&papers->shared->pool.idle_lanes, ~(1u << lane->index));
     transfer->out = *out;
     transfer->since_ns = out->wanted_ns;
     end_step(lane, transfer, QUOIT_PUT_BIT);
@@ -161,9 +170,12 @@ static bool has_arrived(struct quoit_lane *lane, enum quoit_side side)
 /* As in the papers, the thread does nothing else while its DMA runs. The completion of a DMA wakes no thread. */
 static bool await_payload(struct quoit_lane *lane, enum quoit_side side)
 {
+    struct quoit_papers_lane *papers = lane->state;
     for (uint32_t i = 0; !has_arrived(lane, side); i++) {
         if (lane->status != QUOIT_OK || quoit_lane_is_stopping(lane))
             return false;
+        if (quoit_papers_pool_look(&papers->shared->pool) > 0 || i == 0)
+            quoit_papers_call(lane);
         if (i < DMA_LOOKS_MAX)
             quoit_wait_yield();
         else
@@ -225,13 +237,8 @@ uint32_t quoit_scratchpad_advance(struct quoit_lane *lane, enum quoit_side side)
     }
     if (transfer->state == QUOIT_TRANSFER_OFFERED &&
         quoit_scratchpad_response(lane, side, QUOIT_RESPONSE_READ) == transfer->count) {
-        quoit_transfer_move(&transfer->state, QUOIT_TRANSFER_READ);
-        release_scratchpads(lane, side);
-        move_count++;
-    }
-    if (transfer->state == QUOIT_TRANSFER_READ &&
-        quoit_scratchpad_response(lane, side, QUOIT_RESPONSE_FREED) == transfer->count) {
         quoit_transfer_move(&transfer->state, QUOIT_TRANSFER_FREE);
+        release_scratchpads(lane, side);
         move_count++;
     }
     return move_count;

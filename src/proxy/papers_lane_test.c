@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aim: a lane of the papers' protocol executes what its neighbour offers and responds to it, and ends the job on what
  * no correct host writes, unless the link is down or was, which wipes the scratchpads. Payload goes by DMA or is
- * copied, as the job asks, and PEs have their turns. Method: the lane of one host of two, over ports whose operations
+ * copied, as the job asks. Its lanes take requests first come, first served, in any order that no fence forbids, and
+ * PEs have their turns. Method: the lane of one host of two, over ports whose operations
  * are a neighbour of this file: it holds what the lane writes, and offers what the test says from the left. */
 #include "proxy/lane_rig.h"
 #include "papers/lane.h"
@@ -97,10 +98,9 @@ static uint32_t complete_dma(struct quoit_port *port, uint32_t channel, struct q
     return had_dma;
 }
 
-static void open_world(struct world *world)
+static void open_world_of(struct world *world, uint32_t lane_count)
 {
-    uint32_t lane_count;
-    open_ports(world, QUOIT_PROTOCOL_SCRATCHPAD, QUOIT_BARRIER_AUTO, 1);
+    open_ports(world, QUOIT_PROTOCOL_SCRATCHPAD, QUOIT_BARRIER_AUTO, lane_count);
     memset(&neighbour, 0, sizeof neighbour);
     neighbour.left = world->group.ports[QUOIT_LEFT];
     for (enum quoit_side side = 0; side < QUOIT_SIDE_COUNT; side++) {
@@ -120,9 +120,14 @@ static void open_world(struct world *world)
     assert_int_equal(open_lanes(world, &lane_count), QUOIT_OK);
 }
 
+static void open_world(struct world *world)
+{
+    open_world_of(world, 1);
+}
+
 static void close_world(struct world *world)
 {
-    close_lanes(world, 1);
+    close_lanes(world, world->group.layout->job.lane_count);
     close_ports(world);
 }
 
@@ -237,7 +242,6 @@ static void test_a_request_that_is_not_valid(void **state)
     quoit_memory_channel(world.group.layout, world.group.memory, 0, 0)->requests[0].frame.dest_host = 2;
     steps(&world);
     assert_int_equal(world.lanes[0].status, QUOIT_INVALID);
-    assert_int_equal(world.lanes[0].submit_heads[0], 0);
     assert_int_equal(neighbour.write_count, 0);
     assert_int_equal(neighbour.rung_bits, 0);
     close_world(&world);
@@ -274,12 +278,73 @@ static void test_payload_goes_as_the_job_asks(void **state)
 static void take_transfers(struct world *world, uint64_t count)
 {
     const struct quoit_frame frame = {.kind = QUOIT_FRAME_PUT, .dest_host = 1};
-    const uint32_t words[] = {QUOIT_RESPONSE_READ, QUOIT_RESPONSE_FREED,
-                              QUOIT_RESPONSE_BYPASS + quoit_bypass_of(&frame, 1)};
+    const uint32_t words[] = {QUOIT_RESPONSE_READ, QUOIT_RESPONSE_BYPASS + quoit_bypass_of(&frame, 1)};
     const struct quoit_layout *layout = world->group.layout;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         memcpy(world->lanes[0].memory + layout->slots[QUOIT_RIGHT] + quoit_response_offset(layout, 0, words[i]), &count,
                sizeof count);
+}
+
+static void steps_of(struct world *world, uint32_t lane)
+{
+    for (int i = 0; i < STEPS; i++)
+        world->lanes[lane].engine->step(&world->lanes[lane]);
+    assert_int_equal(world->lanes[lane].status, QUOIT_OK);
+}
+
+static struct quoit_frame *request_of(struct world *world, uint32_t index)
+{
+    return &quoit_memory_channel(world->group.layout, world->group.memory, 0, 0)->requests[index].frame;
+}
+
+static void acknowledge(struct world *world, uint32_t token)
+{
+    const struct quoit_frame ack = {
+        .kind = QUOIT_FRAME_ACK, .flags = QUOIT_FRAME_RIGHT, .source_host = 1, .token = token};
+    offer(world, &ack, 0);
+}
+
+/* The bit of lane 0 is not free again, so lane 1 takes what was submitted to the channel of lane 0; but not before the
+ * first is done, if a fence stands between them, or if the second one is no mere copy. */
+static void test_any_lane_takes_the_next_request(void **state)
+{
+    static const struct {
+        uint8_t kind, flags;
+        bool may_overtake;
+    } seconds[] = {{QUOIT_FRAME_PUT, 0, true},
+                   {QUOIT_FRAME_PUT, QUOIT_FRAME_ORDERED, false},
+                   {QUOIT_FRAME_PUT_SIGNAL, 0, false},
+                   {QUOIT_FRAME_AMO, 0, false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof seconds / sizeof seconds[0]; i++) {
+        struct world world;
+        open_world_of(&world, 2);
+        submit(&world, WORD_BYTES);
+        submit(&world, WORD_BYTES);
+        *request_of(&world, 1) = (struct quoit_frame){
+            .kind = seconds[i].kind,
+            .op = seconds[i].kind == QUOIT_FRAME_PUT ? 0 : QUOIT_AMO_SET,
+            .size = seconds[i].kind == QUOIT_FRAME_PUT ? 0 : 8,
+            .flags = seconds[i].flags,
+            .dest_host = 1,
+            .bytes = seconds[i].kind == QUOIT_FRAME_AMO ? 0 : WORD_BYTES,
+            .offset = world.group.layout->segment_heap,
+            .operand2 = seconds[i].kind == QUOIT_FRAME_PUT_SIGNAL ? world.group.layout->segment_heap : 0};
+        steps_of(&world, 0);
+        const uint64_t first_bits = neighbour.rung_bits;
+        const struct quoit_frame first = taken();
+        steps_of(&world, 0);
+        assert_int_equal(neighbour.rung_bits, first_bits);
+        steps_of(&world, 1);
+        assert_int_equal(neighbour.rung_bits != first_bits, seconds[i].may_overtake);
+        acknowledge(&world, first.token);
+        steps_of(&world, 1);
+        assert_true(neighbour.rung_bits != first_bits);
+        const struct quoit_channel *channel = quoit_memory_channel(world.group.layout, world.group.memory, 0, 0);
+        assert_int_equal(atomic_load(&channel->complete_tail), 1);
+        assert_int_equal(channel->complete[0], 0);
+        close_world(&world);
+    }
 }
 
 /* All have more to send at any time, and none waits for longer than the others take for a transfer each. */
@@ -304,9 +369,13 @@ static void test_pes_take_turns(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_put_is_executed_and_responded_to), cmocka_unit_test(test_metadata_of_another_turn),
-        cmocka_unit_test(test_frames_that_no_host_sends),          cmocka_unit_test(test_a_request_that_is_not_valid),
-        cmocka_unit_test(test_payload_goes_as_the_job_asks),       cmocka_unit_test(test_pes_take_turns),
+        cmocka_unit_test(test_a_put_is_executed_and_responded_to),
+        cmocka_unit_test(test_metadata_of_another_turn),
+        cmocka_unit_test(test_frames_that_no_host_sends),
+        cmocka_unit_test(test_a_request_that_is_not_valid),
+        cmocka_unit_test(test_payload_goes_as_the_job_asks),
+        cmocka_unit_test(test_any_lane_takes_the_next_request),
+        cmocka_unit_test(test_pes_take_turns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

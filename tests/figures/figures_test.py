@@ -18,8 +18,8 @@ import page
 QUOIT, PART = sys.argv[1:]
 PLOTS = {"19/8": 4, "19/9": 4, "19/10": 1, "22/4a": 1, "22/4b": 1, "22/5": 4, "22/6": 1, "22/7": 1}
 RELATIONS = {"19/8": 3, "19/9": 8, "19/10": 3, "22/4a": 5, "22/4b": 1, "22/5": 19, "22/6": 5, "22/7": 6}
-COLUMNS = [("fitted", "chosen"), ("public", "chosen"), ("fitted", "plain"), ("public", "plain"),
-           ("fitted", "alone")]
+COLUMNS = ["fitted", "public"]
+VARIANTS = ["one pair alone", "in a row", "all to the right"]
 
 
 def quoit(*arguments):
@@ -54,21 +54,24 @@ def test_figures(names):
     check([one["figure"] for one in relations] == [name for name in names for _ in range(RELATIONS[name])], f"{relations}")
     check(next(tree.iter("figure"), None) is not None and [one.text for one in tree.iter("h2")][0].startswith(names[0]),
           "the page does not begin with its figures")
-    summary = table_with(tree, "the paper's sentence")
-    check(len(summary) == len(relations), f"{summary}")
+    boxes = page.boxes(tree)
+    check(len(boxes) == len(relations), f"{boxes}")
     text = "".join(tree.itertext())
-    for one, row in zip(relations, summary):
-        check([(value["constants"], value["workload"]) for value in one["values"]] == COLUMNS, f"{one}")
+    for one, (title, quote, facts) in zip(relations, boxes):
+        check([value["constants"] for value in one["values"]] == COLUMNS, f"{one}")
         for value in one["values"]:
             is_reached = (one["low"] is None or value["value"] >= one["low"]) and \
                          (one["high"] is None or value["value"] <= one["high"])
             check(is_reached == value["reached"], f"{one} says something else")
-        check(row[2] == one["relation"] and re.match(r"RING-(19|22), .*\u201c.{20,}\u201d$", row[1]), f"{row}")
-        check_verdict(row[-1], one)
+        check(title == f"{one['figure']}: {one['relation']}" and re.match(r"RING-(19|22), .*\u201c.{20,}\u201d$", quote), f"{title}, {quote}")
+        check(set(facts) >= {"stated", *(f"{name} constants" for name in COLUMNS)}, f"{facts}")
+        check_verdict(facts[""], one)
         check(one["uncounted"] or one["values"][0]["reached"] or f"{one['figure']}: {one['relation']} (" in text, f"the text is silent about {one}")
     counted = [one for one in relations if not one["uncounted"]]
-    for k, row in enumerate(table_with(tree, "sends")[:4]):
+    rows = table_with(tree, "sends")
+    for k, row in enumerate(rows[:2]):
         check(row[3] == f"{sum(one['values'][k]['reached'] for one in counted)} of {len(counted)}", f"{row}")
+    check([row[1] for row in rows] == ["as read"] * 2 + VARIANTS, f"{rows}")
     plots = sum(PLOTS[name] for name in names)
     check(len(list(tree.iter("svg"))) == plots, f"{len(list(tree.iter('svg')))} plots")
 
@@ -99,11 +102,11 @@ def test_out_of_range():
     check([one["values"][0]["reached"] for one in found] == [True, False, False], f"{found}")
     found, tree = make(*model, "--model", "link_ps_per_byte=500", "19/8")
     check(not any(one["values"][0]["reached"] for one in found), f"{found}")
-    judged = [row[-1] for row in table_with(tree, "the paper's sentence")]
+    judged = [facts[""] for _, _, facts in page.boxes(tree)]
     check(judged == ["NOT REACHED"] * 3, f"{judged}")
     with tempfile.TemporaryDirectory() as folder:
         table = quoit("--quick", "--html", os.path.join(folder, "page.html"), *model, "19/8").stdout
-    check(table.count("NOT REACHED") == 2 and "fitted constants, chosen workload: 1 of 3" in table, table)
+    check(table.count("NOT REACHED") == 2 and "fitted constants, as read: 1 of 3" in table, table)
 
 
 def test_matplotlib_missing():
@@ -268,13 +271,12 @@ def test_link():
         tree = page.check(os.path.join(folder, "link.html"))
     found = json.loads(result.stdout)
     check(len(found["relations"]) == 17 and len(found["ours"]) == 12, f"{found}")
-    summary = next(table for table in page.tables(tree) if "the paper's sentence" in table[0])
-    for one, row in zip(found["relations"], summary[1:]):
+    for one, (title, quote, facts) in zip(found["relations"], page.boxes(tree), strict=True):
         for value in one["values"]:
             is_reached = value["value"] >= one["low"] and (one["high"] is None or value["value"] <= one["high"])
             check(is_reached == value["reached"], f"{one} says something else")
-        check(re.match(r"LINK, 5.2: \u201c.{20,}\u201d$", row[0]) and row[1] == one["relation"], f"{row}")
-        check_verdict(row[-1], one)
+        check(re.match(r"LINK, 5.2: \u201c.{20,}\u201d$", quote) and title == f"6: {one['relation']}", f"{title}, {quote}")
+        check_verdict(facts[""], one)
     check(sum(bool(one["uncounted"]) for one in found["relations"]) == 5, f"{found}")
     values = {one["relation"]: one["values"] for one in found["relations"]}
     fitted = values["ping-pong with DMA, highest of all sizes"]
@@ -448,7 +450,7 @@ def test_summary():
     check([row[:4] for row in page.tables(tree)[0][1:]] == [[name, *map(str, row[:3])] for name, row in expected.items()], "the page")
     check("ring: simulated, 2026-01-01, quoit 1\n" in printed.stdout and not printed.stderr, f"{printed}")
     check(again.returncode == 0 and [one["kind"] for one in kept["relations"]] ==
-          ["ring"] * 3 + ["dsm", "hybrid"] + ["link"] * 17 and "link: simulated" in again.stdout, f"{again}, {kept}")
+          ["ring"] * 3 + ["hybrid"] + ["link"] * 17 + ["dsm"] and "link: simulated" in again.stdout, f"{again}, {kept}")
     check(quoit("summary", "--run", "nothing").returncode == 2 and quoit("summary", "--from", "/dev/null").returncode == 1, "mistakes")
 
 

@@ -45,6 +45,13 @@ def check_figures(tree):
         assert least >= TEXT_LEAST, f"text of {least:.1f} px on a screen of {SMALL_SCREEN}"
 
 
+def boxes(tree):
+    """Every box as its title, its quotation, and the texts of its facts by their names."""
+    return [("".join(box.find("h3").itertext()), "".join(box.find("blockquote").itertext()) if box.find("blockquote") is not None else "",
+             {name.text or "": "".join(fact.itertext()) for name, fact in zip(box.iter("dt"), box.iter("dd"))})
+            for box in tree.iter("div") if "box" in box.get("class", "").split()]
+
+
 def tables(tree):
     """Every table as a list of rows of texts."""
     return [[["".join(cell.itertext()) for cell in row if cell.tag in ("td", "th")] for row in table.iter("tr")]

@@ -14,7 +14,7 @@ import drawing
 import page
 import papers
 from arguments import Parser, oshrun_of
-from relations import MARKS, Relation, cited, reached_text, verdict_cell
+from relations import Relation, box, boxes, reached_text
 
 # The paper's 2.3: latency of a four-byte message; InfiniBand 4X carries 1 GB/s in each direction, which neither bus raises.
 BUSES = {"PCI-X": ("4900ns", "1G"), "PCI-Express": ("3800ns", "1G")}
@@ -253,11 +253,8 @@ def draw_applications(runs):
 
 
 def summary(relations, quotes):
-    return {"kind": "table",
-            "columns": ["", "the paper's sentence", "what is tested", "our reading of it", "stated", "unit", "the paper's table",
-                        "here", ""],
-            "rows": [[one.figure, cited(one, quotes), one.what, one.reading, one.stated(), one.unit, one.table,
-                      {"value": one.value, "mark": MARKS[one.verdict]}, verdict_cell(one)] for one in relations]}
+    return boxes(box(one, quotes, [("here", one)], [] if one.table is None else [
+        ["the paper's table", {"value": one.table, "unit": one.unit}]]) for one in relations)
 
 
 def report(pages, runs, relations, options, quotes):

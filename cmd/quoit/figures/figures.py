@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """quoit figures: the papers' figures, every relation that the papers state, and whether the model reaches it.
 
-Each relation has a value for two sets of constants and two ways of sending: public (public sources alone) and fitted
-(chosen by relations of the same papers); chosen and plain; and one for fitted with one pair alone (ring.py). NOT REACHED is
-printed where it is so.
+Each relation has a value for two sets of constants: fitted (chosen by relations of the same papers) and public (public sources
+alone). NOT REACHED is printed where it is so. What the papers leave open about sends is tried in other ways too (ring.VARIANTS),
+which are counted.
 """
 import importlib
 import json
@@ -18,12 +18,11 @@ import papers
 import ring
 import tune
 from arguments import Parser
-from relations import NOT_REACHED, REACHED, cited, counts, reached_text, value_cell, verdict_cell
+from relations import NOT_REACHED, REACHED, box, boxes, counts, reached_text
 from simulator import Book, Failed, Simulator, wire_rate
 
 KINDS = ("summary", "hybrid", "dsm", "link")
-COLUMNS = (("fitted", ring.CHOSEN), ("public", ring.CHOSEN), ("fitted", ring.PLAIN), ("public", ring.PLAIN),
-           ("fitted", ring.ALONE))
+COLUMNS = ("fitted", "public")
 
 
 def parse(arguments):
@@ -31,7 +30,7 @@ def parse(arguments):
     parser = Parser("quoit figures", description=(
         "Makes the figures of the two ring papers from the simulator, and prints every relation that the papers state\n"
         "beside what the model gives, or NOT REACHED: with constants fitted to the papers and with those of public\n"
-        "sources alone, with the order of sends that was chosen and with the plain one, and with one pair of hosts alone."),
+        "sources alone. What the papers leave open about sends is tried in other ways too, and counted."),
         epilog=f"figures:\n{titles}\n  summary one count over all five papers (quoit figures summary --help)\n"
                "  hybrid those of HYBRID, measured on this machine (quoit figures hybrid --help)\n"
                "  dsm    those of DSM, measured on this machine (quoit figures dsm --help)\n"
@@ -67,12 +66,11 @@ class Work:
     def __init__(self, simulator, options, model):
         self.options = options
         self.model = model
-        self.rings = [ring.Ring(Book(simulator, [constants, *options.model], options.quick), workload)
-                      for constants, workload in COLUMNS]
+        self.rings = [ring.Ring(Book(simulator, [constants, *options.model], options.quick)) for constants in COLUMNS]
+        self.variants = [ring.Ring(Book(simulator, options.model, options.quick), workload) for workload in ring.VARIANTS]
         self.is_whole = len(options.names) == len(ring.TITLES)
         self.wire = wire_rate(model) if self.is_whole else None
         self.free = ring.Ring(Book(simulator, [*options.model, "driver_call_ns=0"], options.quick))
-        self.right = ring.Ring(Book(simulator, options.model, options.quick), ring.RIGHT)
         self.tilted = {}
         if options.sensitivity:
             for name, constant in model.items():
@@ -85,7 +83,7 @@ class Work:
         names = self.options.names
         self.relations = [one.relate(names) for one in self.rings]
         self.plots = {name: self.rings[0].draw(name) for name in names}
-        self.right_relations = self.right.relate(names)
+        self.varied = [one.relate(names) for one in self.variants]
         self.rows = self.is_whole and ring.compare(self.rings[0], self.free, self.wire)
         self.tilts = {name: [one.relate(names) for one in pair] for name, pair in self.tilted.items()}
         self.quick_relations = self.quick.relate(names) if self.tilted else []
@@ -95,18 +93,22 @@ def tilt(constant, share):
     return max(round(constant["value"] * share), 0)
 
 
+def counted(work):
+    """(constants, workload, its relations) of all that is counted."""
+    rows = [(name, ring.READ, relations) for name, relations in zip(COLUMNS, work.relations)]
+    return rows + [(COLUMNS[0], workload, relations) for workload, relations in zip(ring.VARIANTS, work.varied)]
+
+
 def print_table(work):
-    print(f"{'':<6} {'relation':<92} {'stated':>16}" + "".join(f" {name:>9}" for name, _ in COLUMNS))
-    print(f"{'':<6} {'':<92} {'':>16}" + "".join(f" {workload.name:>9}" for _, workload in COLUMNS))
+    print(f"{'':<6} {'relation':<92} {'stated':>16}" + "".join(f" {name:>9}" for name in COLUMNS))
     for row in zip(*work.relations):
         first = row[0]
         values = "".join(f" {one.value:>8.4g}{' ' if one.is_reached else '!'}" for one in row)
         print(f"{first.figure:<6} {first.what[:92]:<92} {first.stated():>16}{values} {first.unit:<7}"
               f"{'' if first.verdict == 'reached' else first.verdict_text}")
     print("\n! is not as stated. Reached, of those that count:")
-    for (name, workload), relations in zip(COLUMNS, work.relations):
-        print(f"  {name} constants, {workload.name} workload: {reached_text(relations)}")
-    print(f"  fitted constants, {work.right.workload.name}: {reached_text(work.right_relations)}")
+    for name, workload, relations in counted(work):
+        print(f"  {name} constants, {workload.name}: {reached_text(relations)}")
 
 
 def as_json(work):
@@ -115,8 +117,8 @@ def as_json(work):
         one = row[0]
         out.append({"figure": one.figure, "relation": one.what, "quote": one.quote, "reading": one.reading, "unit": one.unit,
                     "low": finite(one.low), "high": finite(one.high), "uncounted": one.uncounted, "values": [
-                        {"constants": name, "workload": workload.name, "value": each.value, "reached": each.is_reached}
-                        for (name, workload), each in zip(COLUMNS, row)]})
+                        {"constants": name, "value": each.value, "reached": each.is_reached}
+                        for name, each in zip(COLUMNS, row)]})
     return out
 
 
@@ -127,30 +129,20 @@ def finite(number):
 # The page
 
 def summary(work, quotes):
-    rows = []
-    for row in zip(*work.relations):
-        one = row[0]
-        rows.append([one.figure, cited(one, quotes), one.what, one.reading, one.stated(), one.unit, *map(value_cell, row),
-                     verdict_cell(one)])
-    columns = ["", "the paper's sentence", "what is tested", "our reading of it", "stated", "unit"]
-    return {"kind": "table", "columns": columns + [f"{name}, {workload.name}" for name, workload in COLUMNS] +
-            ["fitted, chosen"], "rows": rows}
+    return boxes(box(row[0], quotes, zip((f"{name} constants" for name in COLUMNS), row)) for row in zip(*work.relations))
 
 
 def counts_table(work):
-    rows = [[f"{name} constants", workload.name, workload.text, reached_text(relations)]
-            for (name, workload), relations in zip(COLUMNS, work.relations)]
-    rows.append(["fitted constants", work.right.workload.name, work.right.workload.text,
-                 reached_text(work.right_relations)])
     return {"kind": "table", "title": "How many relations are reached", "columns": ["constants", "sends", "", "reached"],
-            "rows": rows}
+            "rows": [[f"{name} constants", workload.name, workload.text, reached_text(relations)]
+                     for name, workload, relations in counted(work)]}
 
 
 def not_reached(work):
     names = [f"{one.figure}: {one.what} ({one.value:.4g} {one.unit}, stated {one.stated()})"
              for one in work.relations[0] if one.verdict == NOT_REACHED]
-    return ["NOT REACHED with fitted constants and the chosen workload:", *names] if names else \
-        ["With fitted constants and the chosen workload all are reached."]
+    return ["NOT REACHED with fitted constants:", *names] if names else \
+        ["With fitted constants all are reached."]
 
 
 def sensitivity(work):
@@ -209,7 +201,7 @@ def report(work, quotes):
     sections.append({"title": "The cost model", "items": [constants(work.model)]})
     return {"title": "The figures of the ring papers, simulated",
             "text": ["The production code of the papers' protocol, run in virtual time on one cost model of the papers' hosts. "
-                     "19 is RING-19, 22 is RING-22. Plots have fitted constants and the chosen workload; what the papers report "
+                     "19 is RING-19, 22 is RING-22. Plots have fitted constants; what the papers report "
                      "is shaded, and where they report changes, the shade is their range around the simulated value from which "
                      "the change starts.",
                      f"With fitted constants this is a fit, not a prediction: {chosen} were chosen by relations on this page; first "

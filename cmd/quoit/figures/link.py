@@ -13,7 +13,7 @@ import link_wall
 import page
 import papers
 from arguments import Parser
-from relations import UNCOUNTED, Relation, cited, reached_text, value_cell, verdict_cell
+from relations import UNCOUNTED, Relation, box, boxes, reached_text
 from ring import KIB, MIB, lines, series
 from simulator import Book, Failed, Simulator
 
@@ -22,7 +22,7 @@ REPORTED = {"driver": {"dma": 8613, "copy": 7.2 * 941}, "netpipe": {"dma": 5.4, 
 PROGRAMS = {"driver": "ping-pong in the driver", "netpipe": "NetPIPE style", "netperf": "Netperf style"}
 PAYLOADS = {"dma": "DMA", "copy": "memcpy"}
 OVER_TCP = ("netpipe", "netperf")
-SENDS = {"queued": "together", "waiting": "quiet"}  # chosen and plain: the paper is silent
+SENDS = {"queued": "together", "waiting": "quiet"}  # the paper is silent
 COLUMNS = [(constants, sends) for sends in SENDS for constants in ("fitted", "public")]
 SATURATED = 0.95  # of its highest
 A_TENTH = "within a tenth"
@@ -177,12 +177,8 @@ def wanted(is_reached):
 
 
 def summary(work, quotes):
-    rows = []
-    for row in zip(*work.relations):
-        one = row[0]
-        rows.append([cited(one, quotes), one.what, one.reading, one.stated(), one.unit, *map(value_cell, row), verdict_cell(one)])
-    return {"kind": "table", "columns": ["the paper's sentence", "what is tested", "our reading of it", "stated", "unit",
-                                         *[f"{which}, {sends}" for which, sends in COLUMNS], "fitted, queued"], "rows": rows}
+    names = [f"{which}, {sends}" for which, sends in COLUMNS]
+    return boxes(box(row[0], quotes, zip(names, row)) for row in zip(*work.relations))
 
 
 def counts_text(work):

@@ -66,10 +66,27 @@ def verdict_cell(one):
 
 
 def value_cell(one):
-    return {"value": one.value, "unit": "" if one.unit == "ratio" else one.unit, "mark": MARKS[one.verdict]}
+    return {"value": one.value, "unit": unit_of(one), "mark": MARKS[one.verdict]}
+
+
+def unit_of(one):
+    return "" if one.unit == "ratio" else one.unit
 
 
 def cited(one, quotes):
     """The paper's sentence and where it stands."""
     where, sentence = quotes[one.quote]
     return f"{where}: \u201c{sentence}\u201d"
+
+
+def box(one, quotes, values, more=()):
+    """A box of a page with all of a relation: values are pairs of a name and the relation with that value."""
+    facts = [["stated", f"{one.stated()} {one.unit}".strip()], *more, *([name, value_cell(each)] for name, each in values)]
+    if one.reading:
+        facts.append(["read as", one.reading])
+    return {"title": f"{one.figure}: {one.what}", "mark": MARKS[one.verdict], "quote": cited(one, quotes),
+            "facts": [*facts, ["", verdict_cell(one)]]}
+
+
+def boxes(relations):
+    return {"kind": "boxes", "boxes": list(relations)}

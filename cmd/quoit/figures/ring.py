@@ -32,7 +32,7 @@ TITLES = {
 
 @dataclasses.dataclass(frozen=True)
 class Workload:
-    """What the papers leave open about the order of sends."""
+    """What the papers leave open about sends, and what is tried beside it."""
     name: str
     issue: str  # 22/4: how a host's puts follow each other
     sender: str  # 22/4: which hosts send
@@ -40,21 +40,18 @@ class Workload:
     text: str
 
 
-CHOSEN = Workload("chosen", "quiet", "all", "rllrlrrl",
-                  "22/4: all hosts at once (RING-22, 5.1: \u201cwere performed on all hosts in the ring network\u201d), each put "
-                  "known to be there before the next. 22/5-7: the eight puts of a host go right, left, left, right, left, right, "
-                  "right, left, so that 2 and 4 threads get as many to each side.")
-ALONE = dataclasses.replace(CHOSEN, name="alone", sender="0", text="22/4: one pair alone; else as chosen.")
-PLAIN = Workload("plain", "row", "all", "rl",
-                 "22/4: all hosts at once, a put follows as soon as the one before returned. 22/5-7: right and left in turn.")
-RIGHT = Workload("all to the right", "row", "0", "r", "22/4: one pair alone, a put follows as soon as the one before "
-                 "returned. 22/5-7: all eight puts of a host go to the right.")
+READ = Workload("as read", "quiet", "all", "rl",
+                "22/4: all hosts at once (RING-22, 5.1: \u201cwere performed on all hosts in the ring network\u201d), each put "
+                "known to be there before the next. 22/5-7: the eight puts of a host go right and left in turn.")
+VARIANTS = (dataclasses.replace(READ, name="one pair alone", sender="0", text="22/4: one pair alone."),
+            dataclasses.replace(READ, name="in a row", issue="row", text="22/4: a put follows as soon as the one before returned."),
+            dataclasses.replace(READ, name="all to the right", sends="r", text="22/5-7: all eight puts of a host go to the right."))
 
 
 class Ring:
     """The two papers' figures with one set of constants and one workload."""
 
-    def __init__(self, book, workload=CHOSEN):
+    def __init__(self, book, workload=READ):
         self.book = book
         self.workload = workload
         self.relations = []

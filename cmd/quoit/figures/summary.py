@@ -19,7 +19,7 @@ import papers
 import perf
 import ring
 from arguments import Parser, oshrun_of
-from relations import MARKS, NOT_REACHED, REACHED, UNCOUNTED, UNJUDGED, VERDICTS, Relation, cited, counts, verdict_cell
+from relations import NOT_REACHED, REACHED, UNCOUNTED, UNJUDGED, VERDICTS, Relation, box, boxes, counts
 from simulator import Book, Failed, Simulator
 
 PAPERS = ("RING-19", "RING-22", "HYBRID", "LINK", "DSM")
@@ -91,6 +91,7 @@ def run_kinds(quoit, options, results):
                                  "is_quick": options.quick}
         results["relations"] = [one for one in results["relations"] if one["kind"] != kind] + [
             saved(one, kind, public) for one, public in found]
+    results["relations"].sort(key=lambda one: list(RUNS).index(one["kind"]))
 
 
 def run_text(kind, run):
@@ -134,14 +135,8 @@ def as_json(summary, results):
         {**fields, "verdict": loaded(fields)[0].verdict} for fields in results["relations"]]}
 
 
-def box(one, public, quotes):
-    facts = [["stated", f"{one.stated()} {one.unit}".strip()], ["here", {"value": one.value, "unit": "" if one.unit == "ratio" else one.unit}]]
-    if public:
-        facts.append(["public constants", {"value": public.value, "mark": MARKS[public.verdict]}])
-    if one.reading:
-        facts.append(["read as", one.reading])
-    return {"title": f"{one.figure}: {one.what}", "mark": MARKS[one.verdict], "quote": cited(one, quotes),
-            "facts": [*facts, ["", verdict_cell(one)]]}
+def box_of(one, public, quotes):
+    return box(one, quotes, [("here", one), *([("public constants", public)] if public else [])])
 
 
 def report(summary):
@@ -161,7 +156,7 @@ def report(summary):
                         "Ring and LINK are simulated: with constants fitted to the same papers, and, in the last column, with those "
                         "of public sources alone. HYBRID and DSM are measured.",
                         *[run_text(*item) for item in summary.runs.items()]]}]},
-                *[{"title": name, "items": [{"kind": "boxes", "boxes": [box(*pair, quotes) for pair in pairs]}]}
+                *[{"title": name, "items": [boxes(box_of(*pair, quotes) for pair in pairs)]}
                   for name, pairs in summary.pairs.items()]]}
 
 
