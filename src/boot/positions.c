@@ -13,14 +13,16 @@
 struct group {
     const struct quoit_position *position;
     const char *executable;
-    uint32_t first;
+    struct quoit_place place;  /* of the call */
+    uint32_t like[GROUPS_MAX]; /* the first PE at each address: compilers make several calls of one line */
+    uint32_t like_count;
     uint32_t count;
     char pes[QUOIT_POSITIONS_LIST_BYTES];
 };
 
 struct membership {
     const struct quoit_positions *positions;
-    uint32_t like;
+    const struct group *group;
     uint32_t except;
 };
 
@@ -73,22 +75,58 @@ void quoit_position_describe(struct quoit_position *position, const struct quoit
 }
 
 /* The numbers of this file are indices of the list, but those of except and of quoit_positions_list(). */
-static bool is_same_place(const struct quoit_positions *positions, uint32_t a, uint32_t b)
+
+/* In the same call of the same line, as far as the PEs wrote it. */
+static bool is_alike(const struct quoit_positions *positions, uint32_t a, uint32_t b)
 {
     const struct quoit_position *x = &positions->list[a], *y = &positions->list[b];
     const char *p = positions->executable_of(positions->arg, a), *q = positions->executable_of(positions->arg, b);
     if (!x->is_alive || !y->is_alive)
         return x->is_alive == y->is_alive;
-    return x->phase == y->phase && x->is_stopped == y->is_stopped && x->from == y->from &&
-           strcmp(x->call, y->call) == 0 && strcmp(x->wait_desc_text, y->wait_desc_text) == 0 &&
-           strcmp(x->line, y->line) == 0 && (p == q || (p && q && strcmp(p, q) == 0));
+    return x->phase == y->phase && x->is_stopped == y->is_stopped && strcmp(x->call, y->call) == 0 &&
+           strcmp(x->wait_desc_text, y->wait_desc_text) == 0 && strcmp(x->line, y->line) == 0 &&
+           (p == q || (p && q && strcmp(p, q) == 0));
+}
+
+static bool is_same_place(const struct quoit_positions *positions, uint32_t a, uint32_t b)
+{
+    const struct quoit_position *x = &positions->list[a], *y = &positions->list[b];
+    return is_alike(positions, a, b) && (!x->is_alive || x->from == y->from);
 }
 
 static bool is_in_group(const void *arg, uint32_t pe)
 {
     const struct membership *membership = arg;
-    return pe != membership->except &&
-           is_same_place(membership->positions, pe - membership->positions->first, membership->like);
+    const struct quoit_positions *positions = membership->positions;
+    bool is_member = false;
+    for (uint32_t i = 0; i < membership->group->like_count && !is_member; i++)
+        is_member = is_same_place(positions, pe - positions->first, membership->group->like[i]);
+    return pe != membership->except && is_member;
+}
+
+static void find_place(const struct quoit_positions *positions, struct group *group)
+{
+    uint64_t before = group->position->from - 1; /* the call stands before the address it returns to */
+    if (group->position->is_alive && group->position->call[0] && group->position->from)
+        quoit_place_find(group->executable, &before, 1, positions->until_ns, &group->place);
+}
+
+/* Joins the groups whose addresses are of one line. Returns how many are left. */
+static uint32_t join_lines(const struct quoit_positions *positions, struct group *groups, uint32_t group_count)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < group_count; i++) {
+        const struct group *group = &groups[i];
+        uint32_t k = 0;
+        while (k < kept && !(group->place.line[0] && strcmp(groups[k].place.line, group->place.line) == 0 &&
+                             is_alike(positions, groups[k].like[0], group->like[0])))
+            k++;
+        if (k < kept)
+            groups[k].like[groups[k].like_count++] = group->like[0];
+        else
+            groups[kept++] = *group;
+    }
+    return kept;
 }
 
 /* Returns the number of groups, at most GROUPS_MAX. */
@@ -98,15 +136,21 @@ static uint32_t group_pes(const struct quoit_positions *positions, uint32_t exce
     for (uint32_t index = 0; index < positions->count && group_count < GROUPS_MAX && positions->list; index++) {
         bool is_known = positions->first + index == except;
         for (uint32_t i = 0; i < group_count && !is_known; i++)
-            is_known = is_same_place(positions, index, groups[i].first);
+            is_known = is_same_place(positions, index, groups[i].like[0]);
         if (is_known)
             continue;
         struct group *group = &groups[group_count++];
-        const struct membership membership = {positions, index, except};
         *group = (struct group){.position = &positions->list[index],
                                 .executable = positions->executable_of(positions->arg, index),
-                                .first = index};
-        group->count = quoit_positions_list(positions->first, positions->count, is_in_group, &membership, group->pes);
+                                .like = {index},
+                                .like_count = 1};
+        find_place(positions, group);
+    }
+    group_count = join_lines(positions, groups, group_count);
+    for (uint32_t i = 0; i < group_count; i++) {
+        const struct membership membership = {positions, &groups[i], except};
+        groups[i].count =
+            quoit_positions_list(positions->first, positions->count, is_in_group, &membership, groups[i].pes);
     }
     return group_count;
 }
@@ -114,11 +158,11 @@ static uint32_t group_pes(const struct quoit_positions *positions, uint32_t exce
 /* The position of the first of them that answered the supervisor's request; see crash.h. */
 static void write_computing(FILE *out, const struct quoit_positions *positions, const struct group *group)
 {
-    for (uint32_t index = group->first; index < positions->count; index++) {
+    for (uint32_t index = group->like[0]; index < positions->count; index++) {
         const struct quoit_pe_shared *shared = positions->shared_of(positions->arg, index);
         struct quoit_place place;
         if (!shared || atomic_load_explicit(&shared->crash.signal, memory_order_acquire) != SIGURG ||
-            !is_same_place(positions, index, group->first))
+            !is_same_place(positions, index, group->like[0]))
             continue;
         uint64_t base = atomic_load(&shared->load_base);
         uint64_t address = shared->crash.instruction - base - (shared->crash.is_inside ? 1 : 0);
@@ -143,8 +187,7 @@ static void write_group(const struct quoit_report *report, const struct quoit_po
     FILE *out = report->out;
     bool is_one = group->count == 1;
     const char *were = positions->goes_on ? (is_one ? "is" : "are") : is_one ? "was" : "were";
-    struct quoit_place place = {.line = ""};
-    uint64_t before = position->from - 1; /* the call stands before the address it returns to */
+    const struct quoit_place *place = &group->place;
     if (!position->is_alive)
         fprintf(out, "  %s had ended", group->pes);
     else if (position->is_stopped)
@@ -157,14 +200,12 @@ static void write_group(const struct quoit_report *report, const struct quoit_po
         fprintf(out, "  %s %s waiting in shmem_init", group->pes, were);
     else
         quoit_report_place(report, group->pes, is_one, positions->goes_on, position->call, "", "");
-    if (position->is_alive && position->call[0] && position->from)
-        quoit_place_find(group->executable, &before, 1, positions->until_ns, &place);
     if (position->is_alive && position->line[0])
         fprintf(out, " (%s)", position->line);
-    else if (place.line[0])
-        fprintf(out, " (%s)", place.line);
-    else if (place.function[0])
-        fprintf(out, " (in %s)", place.function);
+    else if (place->line[0])
+        fprintf(out, " (%s)", place->line);
+    else if (place->function[0])
+        fprintf(out, " (in %s)", place->function);
     if (position->is_alive && position->call[0])
         fprintf(out, "%s", position->wait_desc_text);
     else if (position->is_alive && position->phase == QUOIT_PHASE_RUNNING && !position->line[0])
